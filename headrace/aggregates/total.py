@@ -1,0 +1,49 @@
+"""sum(x): exact over integers and decimals, to 1e-12 of the sum of absolute values over DOUBLE.
+
+The state of an exact sum has 38 digits, so a sum that passes BIGINT on its way and comes back is
+right whatever the cut. (A BIGINT sum in Spark would fail in one cut and not in another.)
+"""
+
+from headrace.aggregates.base import ADD, Aggregate, State
+from headrace.schema.types import DataType, parse_type
+
+__all__ = ["MAX_SUM_DIGITS", "sum_state", "total"]
+
+#: A sum of p digits needs p + 10 in Spark and may use 38.
+MAX_SUM_DIGITS = 28
+
+
+def total(argument: DataType | None) -> Aggregate:
+    """Return sum over an argument. ValueError: not a number, or a decimal too wide to be exact."""
+    state = sum_state("sum", argument)
+    assert argument is not None
+    if argument.is_integer:
+        return Aggregate((state,), "CAST({0} AS BIGINT)", parse_type("BIGINT"))
+    if argument.kind == "DECIMAL":
+        type = parse_type(f"DECIMAL({argument.precision + 10},{argument.scale})")
+        return Aggregate((state,), f"CAST({{0}} AS {type.duckdb})", type)
+    return Aggregate((state,), "{0}", parse_type("DOUBLE"))
+
+
+def sum_state(function: str, argument: DataType | None) -> State:
+    """Return the state that adds an argument up."""
+    if argument is None or not argument.is_numeric:
+        found = "nothing" if argument is None else argument.sql
+        raise ValueError(
+            f"{function} needs a number, not {found}; write {function}(CAST(... AS DECIMAL(18,2)))"
+        )
+    if argument.is_integer:
+        # Spark adds BIGINT with an overflow check, so it is widened first; smaller ones cannot
+        # overflow within a turn.
+        partial = "sum(CAST({x} AS DECIMAL(19,0)))" if argument.kind == "BIGINT" else "sum({x})"
+        type = parse_type("DECIMAL(38,0)")
+        return State(type, f"CAST({partial} AS DECIMAL(38,0))", ADD)
+    if argument.kind == "DECIMAL":
+        if argument.precision > MAX_SUM_DIGITS:
+            raise ValueError(
+                f"{function} over {argument.sql} may overflow; write "
+                f"{function}(CAST(... AS DECIMAL({MAX_SUM_DIGITS},{argument.scale})))"
+            )
+        type = parse_type(f"DECIMAL(38,{argument.scale})")
+        return State(type, f"CAST(sum({{x}}) AS {type.sql})", ADD)
+    return State(parse_type("DOUBLE"), "sum(CAST({x} AS DOUBLE))", ADD)

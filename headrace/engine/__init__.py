@@ -1,0 +1,1 @@
+"""The only room that touches Spark: session, input, fold, turn, units."""

@@ -1,0 +1,164 @@
+"""Draw up what a turn did: counters, positions, clocks, outbox, seeds, as one Commit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.engine.folding import Outcome
+from headrace.engine.stamping import Dead, Summary
+from headrace.engine.unit import Unit
+from headrace.errors import EngineError
+from headrace.ledger.entries import (
+    Commit,
+    Counters,
+    HoldingState,
+    OutboxEntry,
+    Owner,
+    PlannedTurn,
+    Progress,
+    Seed,
+    SetAside,
+    StreamPartition,
+    TurnReport,
+)
+from headrace.log.base import Partition, Range
+from headrace.plan.fold import Fold
+
+__all__ = ["Accounts"]
+
+
+class Accounts:
+    """A turn's books. A view can still be set aside until the commit succeeds."""
+
+    def __init__(
+        self,
+        unit: Unit,
+        planned: PlannedTurn,
+        summaries: Sequence[Summary],
+        outcomes: dict[Fold, Outcome],
+        asides: Sequence[SetAside],
+    ) -> None:
+        self._unit = unit
+        self._planned = planned
+        self._summaries = summaries
+        self._outcomes = outcomes
+        self._asides = list(asides)
+
+    def set_aside(self, view: str, reason: str) -> None:
+        """Leave a view out of this turn, as failed."""
+        fold = next(fold for fold in self._outcomes if fold.name == view)
+        del self._outcomes[fold]
+        self._asides.append(SetAside(view, fold.version, reason, HoldingState.FAILED))
+
+    def commit(self, gear: str, milliseconds: Mapping[str, float]) -> Commit:
+        """Return the turn as one value. EngineError: a view lost or made up a record."""
+        counters = {**self._stream_counters(), **self._view_counters()}
+        dead = sum(len(summary.dead.offsets) for summary in self._summaries)
+        report = TurnReport(
+            self._planned.unit,
+            self._planned.turn,
+            gear,
+            self._planned.records,
+            sum(outcome.late_count for outcome in self._outcomes.values()),
+            dead + sum(outcome.dead_count for outcome in self._outcomes.values()),
+            dict(milliseconds),
+        )
+        # A unit that is left without a view to fold stays where it is: the view will read this
+        # range again.
+        alone = not self._outcomes and bool(self._asides) and not self._owned()
+        return Commit(
+            self._planned,
+            {} if alone else self._progress(),
+            {fold.table: tuple(outcome.deltas) for fold, outcome in self._outcomes.items()},
+            counters,
+            tuple(self._outbox()),
+            report,
+            tuple(self._asides),
+            tuple(self._seeds()),
+        )
+
+    def _owned(self) -> list[str]:
+        return [name for name, source in self._unit.sources.items() if source.owned]
+
+    def _progress(self) -> dict[StreamPartition, Progress]:
+        progress: dict[StreamPartition, Progress] = {}
+        for summary in self._summaries:  # in offset order: the last one of a partition counts
+            key = StreamPartition(summary.stream, summary.range.partition.number)
+            progress[key] = Progress(summary.range.end, summary.end_clock_us)
+        return progress
+
+    def _stream_counters(self) -> dict[Owner, Counters]:
+        counters: dict[Owner, Counters] = {}
+        for name in self._owned():
+            summaries = [summary for summary in self._summaries if summary.stream == name]
+            counters[self._unit.sources[name].owner] = {
+                "read": sum(summary.range.span for summary in summaries),
+                "accepted": sum(summary.accepted for summary in summaries),
+                "dead": sum(len(summary.dead.offsets) for summary in summaries),
+                "duplicate": 0,
+            }
+        return counters
+
+    def _view_counters(self) -> dict[Owner, Counters]:
+        counters: dict[Owner, Counters] = {}
+        for fold, outcome in self._outcomes.items():
+            seen = sum(s.accepted for s in self._summaries if s.stream == fold.stream.name)
+            matched = outcome.folded + outcome.late_count
+            skipped = outcome.skipped
+            if not fold.view.query.grouped and fold.view.query.where is not None:
+                skipped = seen - outcome.dead_count - matched
+            if seen != skipped + outcome.dead_count + matched:
+                raise EngineError(
+                    f"view {fold.name}, turn {self._planned.turn}: {seen} records were seen, but "
+                    f"{skipped} skipped, {outcome.dead_count} dead and {matched} matched. The turn "
+                    f"is not committed. This is a fault of Headrace; please report it."
+                )
+            counters[Owner("view", fold.name, fold.version)] = {
+                "seen": seen,
+                "skipped": skipped,
+                "dead": outcome.dead_count,
+                "matched": matched,
+                "folded": outcome.folded,
+                "late": outcome.late_count,
+            }
+        return counters
+
+    def _outbox(self) -> Iterable[OutboxEntry]:
+        for name in self._owned():
+            source = self._unit.sources[name]
+            dead: dict[int, list[Dead]] = {}
+            for summary in self._summaries:
+                if summary.stream == name:
+                    dead.setdefault(summary.range.partition.number, []).append(summary.dead)
+            yield from _entries(f"{name}.dead", source.stream.topic, source.version, dead)
+        for fold, outcome in self._outcomes.items():
+            topic = fold.stream.topic
+            yield from _entries(f"{fold.name}.dead", topic, fold.version, outcome.dead)
+            yield from _entries(f"{fold.name}.late", topic, fold.version, outcome.late)
+
+    def _seeds(self) -> Iterable[Seed]:
+        """Keep a clock about every `seed_records` offsets, of the streams that the unit owns."""
+        every = self._unit.settings.seed_records
+        for summary in self._summaries:
+            source = self._unit.sources[summary.stream]
+            start, end = summary.range.start, summary.range.end
+            if source.owned and start // every != end // every:
+                place = Progress(end, summary.end_clock_us)
+                partition = summary.range.partition.number
+                yield Seed(summary.stream, source.version, partition, place)
+
+
+def _entries(
+    topic: str, source_topic: str, version: str, found: Mapping[int, Sequence[Dead]]
+) -> Iterable[OutboxEntry]:
+    for number, parts in sorted(found.items()):
+        offsets = pa.concat_arrays([part.offsets for part in parts])
+        reasons = pa.concat_arrays([part.reasons for part in parts])
+        if not len(offsets):
+            continue
+        order = pc.sort_indices(offsets)
+        offsets, reasons = offsets.take(order), reasons.take(order)
+        partition = Partition(source_topic, number)
+        source = Range(partition, offsets[0].as_py(), offsets[-1].as_py() + 1)
+        yield OutboxEntry(topic, source, f"{topic}@{version}", offsets, reasons)

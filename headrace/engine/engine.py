@@ -1,0 +1,366 @@
+"""The engine: opens a project's units, turns them, and swaps in what has become level.
+
+`turn` takes one turn of every unit in the caller's thread. `run` turns the main unit until told to
+stop, and every other unit in a thread of its own, so that a replay holds nobody up.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pyspark.sql import SparkSession
+
+from headrace import faults
+from headrace.engine.analysis import plan_view
+from headrace.engine.ranges import backlog, plan_ranges
+from headrace.engine.settings import Settings
+from headrace.engine.turn import Tools, take_turn
+from headrace.engine.unit import Source, Unit
+from headrace.engine.versions import decide_changes
+from headrace.errors import DefinitionError, Problem
+from headrace.ledger.entries import (
+    MAIN,
+    Holding,
+    HoldingState,
+    PlannedTurn,
+    Progress,
+    StreamPartition,
+    TurnReport,
+)
+from headrace.log.base import DEFAULT_PARTITIONS, Extent, Log, Partition
+from headrace.model.definitions import Project
+from headrace.plan.fold import Fold
+from headrace.sinks.outbox import ensure_topic, publish
+from headrace.sql import parse_project
+from headrace.store.base import Store
+
+__all__ = ["Engine"]
+
+logger = logging.getLogger("headrace.engine")
+
+Positions = Mapping[StreamPartition, int]
+
+MAX_VIEW_THREADS = 8
+# A unit this close to the main one takes its last turn while the main one waits.
+_NEARLY_LEVEL_RECORDS = 20_000
+
+
+class Engine:
+    """Maintains a project's views. `start` it before anything else.
+
+    With `ends` it reads no further than those offsets: how an audit stops at a position.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        log: Log,
+        store: Store,
+        spark: SparkSession,
+        *,
+        settings: Settings | None = None,
+        publishes: bool = True,
+        ends: Positions | None = None,
+    ) -> None:
+        self.project = project
+        self.settings = settings or Settings()
+        self.units: dict[str, Unit] = {}
+        self.epoch = 0
+        self.on_turn: Callable[[TurnReport], None] = lambda _: None
+        self._ends = ends
+        self._pool = ThreadPoolExecutor(MAX_VIEW_THREADS, thread_name_prefix="view")
+        self.tools = Tools(spark, log, store, self._pool, publishes)
+        self._join_lock = threading.Lock()
+
+    def start(self) -> None:
+        """Check every definition, take over the store, and open the units.
+
+        DefinitionError: definitions are refused, all problems at once; nothing was changed.
+        """
+        folds = self._plan_project()
+        self.epoch = self.tools.store.begin_epoch()
+        for stream in self.project.streams:
+            ensure_topic(self.tools.log, stream.topic, DEFAULT_PARTITIONS)
+        with self.tools.store.open() as snapshot:
+            holdings = snapshot.holdings()
+        changes = decide_changes(self.project, holdings)
+        for holding in changes.drop:
+            logger.info("%s %s@%s is dropped", holding.kind, holding.name, holding.version)
+        if changes.drop:
+            self.tools.store.drop(self.epoch, changes.drop)
+        if changes.enter:
+            known = {holding.unit for holding in holdings}
+            self.tools.store.hold(self.epoch, changes.enter, self._beginnings(changes.enter, known))
+        self._open_units(folds)
+        if not holdings:
+            tables = [fold.table for fold in self.units[MAIN].folds]
+            self.tools.store.show(self.epoch, MAIN, tables)
+        if self.tools.publishes:
+            publish(self.tools.log, self.tools.store, self.epoch)
+
+    def _plan_project(self) -> dict[tuple[str, str], Fold]:
+        problems: list[Problem] = []
+        folds: dict[tuple[str, str], Fold] = {}
+        for view in self.project.views:
+            stream = self.project.stream(view.query.stream)
+            try:
+                fold = plan_view(self.tools.spark, view, stream)
+                folds[fold.name, fold.version] = fold
+            except DefinitionError as error:
+                problems += error.problems
+        if problems:
+            raise DefinitionError(problems)
+        return folds
+
+    def _beginnings(
+        self, entered: Sequence[Holding], known: set[str]
+    ) -> dict[str, dict[StreamPartition, Progress]]:
+        """Return where new units begin to read: at the log's start, before any clock."""
+        beginnings: dict[str, dict[StreamPartition, Progress]] = {}
+        for holding in entered:
+            if holding.unit in known:
+                continue
+            topic = self.project.stream(holding.stream).topic
+            begin = beginnings.setdefault(holding.unit, {})
+            for partition, extent in self.tools.log.extents(topic).items():
+                key = StreamPartition(holding.stream, partition.number)
+                begin[key] = Progress(extent.first_offset)
+        return beginnings
+
+    def _open_units(self, folds: Mapping[tuple[str, str], Fold]) -> None:
+        with self.tools.store.open() as snapshot:
+            holdings = snapshot.holdings()
+            turns = snapshot.units()
+            for name, turn in turns.items():
+                unit = self.units[name] = Unit(name, self.settings, turn=turn)
+                unit.progress = dict(snapshot.progress(name))
+        for holding in holdings:
+            unit = self.units[holding.unit]
+            if holding.kind == "stream":
+                stream = parse_project({"ledger": holding.sql}).streams[0]
+                unit.sources[holding.name] = Source(stream, owned=True)
+                continue
+            fold = folds.get((holding.name, holding.version)) or self._plan_old(holding)
+            self.tools.store.prepare(fold.table)
+            unit.folds.append(fold)
+            unit.state, unit.reason = holding.state, holding.reason
+            if fold.stream.name not in unit.sources:
+                unit.sources[fold.stream.name] = Source(fold.stream, owned=False)
+        self.units[MAIN].state = HoldingState.LIVE
+
+    def _plan_old(self, holding: Holding) -> Fold:
+        """Plan a version that goes on until its successor is level."""
+        old = parse_project({"ledger": f"{holding.stream_sql};\n{holding.sql};"})
+        return plan_view(self.tools.spark, old.views[0], old.streams[0])
+
+    def turn(self, *, max_records: int | None = None, gear: str | None = None) -> list[TurnReport]:
+        """Take one turn of every unit that has something to read; swap in what is level."""
+        reports = []
+        for unit in list(self.units.values()):
+            report = self.turn_unit(unit, max_records=max_records, gear=gear)
+            if report is not None:
+                reports.append(report)
+        for unit in list(self.units.values()):
+            self.join_main(unit)
+        return reports
+
+    def turn_unit(
+        self, unit: Unit, *, max_records: int | None = None, gear: str | None = None
+    ) -> TurnReport | None:
+        """Take one turn of a unit; None when it has nothing to read."""
+        with unit.lock:
+            if unit.state is HoldingState.FAILED:
+                return None
+            planned = self._journalled(unit) or self._plan(unit, max_records)
+            if planned is None:
+                return None
+            if gear is None:
+                gear = "long" if planned.records > self.settings.short_turn_records else "short"
+            folds = list(unit.folds)
+            start = dict(unit.progress)
+            report = take_turn(unit, self.tools, planned, gear_name=gear)
+            unit.pace.note(report.records, sum(report.milliseconds.values()) / 1000)
+            gone = [fold for fold in folds if fold not in unit.folds]
+            if gone:
+                self._open_asides(unit, gone, start)
+        self.on_turn(report)
+        return report
+
+    def _open_asides(
+        self, unit: Unit, folds: Sequence[Fold], start: Mapping[StreamPartition, Progress]
+    ) -> None:
+        with self.tools.store.open() as snapshot:
+            held = {(h.name, h.version): h for h in snapshot.holdings() if h.kind == "view"}
+            turns = snapshot.units()
+        for fold in folds:
+            holding = held[fold.name, fold.version]
+            if holding.unit == unit.name:
+                unit.folds.append(fold)
+                unit.state, unit.reason = holding.state, holding.reason
+                continue
+            aside = Unit(holding.unit, self.settings, turn=turns[holding.unit])
+            aside.folds = [fold]
+            aside.sources = {fold.stream.name: Source(fold.stream, owned=False)}
+            aside.progress = {k: p for k, p in start.items() if k.stream == fold.stream.name}
+            aside.state, aside.reason = holding.state, holding.reason
+            self.units[aside.name] = aside
+
+    def _journalled(self, unit: Unit) -> PlannedTurn | None:
+        """Return the turn that a crash interrupted, if the definitions still read it so."""
+        if not unit.resumes:
+            return None
+        unit.resumes = False
+        planned = self.tools.store.journalled(unit.name)
+        if planned is None or planned.turn != unit.turn + 1:
+            return None
+        topics = unit.topics()
+        for stream, range in planned.ranges:
+            place = unit.progress.get(StreamPartition(stream, range.partition.number))
+            if place is None or place.offset != range.start:
+                return None
+            if topics.get(stream) != range.partition.topic:
+                return None
+        return PlannedTurn(unit.name, planned.turn, self.epoch, planned.ranges)
+
+    def _plan(self, unit: Unit, max_records: int | None) -> PlannedTurn | None:
+        extents = self.extents(unit)
+        ends = {key: extent.end_offset for key, extent in extents.items()}
+        waiting = backlog(unit.progress, ends)
+        if waiting == 0:
+            return None
+        limit = unit.pace.limit(waiting) if max_records is None else max_records
+        limit = min(limit, self.settings.max_turn_records)
+        short = limit <= self.settings.short_turn_records
+        ranges = plan_ranges(
+            self.tools.log,
+            unit.topics(),
+            unit.progress,
+            extents,
+            max_records=limit,
+            max_bytes=self.settings.short_turn_bytes if short else self.settings.max_turn_bytes,
+        )
+        return PlannedTurn(unit.name, unit.turn + 1, self.epoch, ranges)
+
+    def extents(self, unit: Unit) -> dict[StreamPartition, Extent]:
+        """Return how far a unit may read now: the log's end, and no further than the main unit."""
+        main = self.units[MAIN]
+        extents: dict[StreamPartition, Extent] = {}
+        for name, source in unit.sources.items():
+            topic = source.stream.topic
+            of_topic = self.tools.log.extents(topic)
+            follows = unit is not main and main.topics().get(name) == topic
+            for key in unit.progress:
+                if key.stream != name:
+                    continue
+                first, end = of_topic[Partition(topic, key.partition)]
+                if follows and key in main.progress:
+                    end = main.progress[key].offset
+                if self._ends is not None:
+                    end = min(end, self._ends.get(key, end))
+                extents[key] = Extent(first, end)
+        return extents
+
+    def join_main(self, unit: Unit) -> bool:
+        """Swap a unit in if it stands where the main one stands; the main one waits meanwhile."""
+        main = self.units[MAIN]
+        if unit is main or unit.state is HoldingState.FAILED:
+            return False
+        with self._join_lock, main.lock, unit.lock:
+            if 0 < self._lag(unit) <= _NEARLY_LEVEL_RECORDS:
+                self.turn_unit(unit)
+            if not self._level(unit):
+                return False
+            faults.reach("before_swap")
+            self.tools.store.show(self.epoch, unit.name, [fold.table for fold in unit.folds])
+            self._merge_units(main, unit)
+        logger.info("%s: level, and swapped in", ", ".join(fold.name for fold in unit.folds))
+        return True
+
+    def _lag(self, unit: Unit) -> int:
+        ends = {key: extent.end_offset for key, extent in self.extents(unit).items()}
+        return backlog(unit.progress, ends)
+
+    def _level(self, unit: Unit) -> bool:
+        if unit.state is HoldingState.FAILED:
+            return False
+        for name, source in unit.sources.items():
+            held = self.units[MAIN].sources.get(name)
+            if not source.owned and (held is None or held.version != source.version):
+                return False  # its stream's new version has to be swapped in first
+        extents = self.extents(unit)
+        return all(place.offset == extents[key].end_offset for key, place in unit.progress.items())
+
+    def _merge_units(self, main: Unit, unit: Unit) -> None:
+        names = {fold.name for fold in unit.folds}
+        main.folds = [fold for fold in main.folds if fold.name not in names] + unit.folds
+        for name, source in unit.sources.items():
+            if source.owned:
+                main.sources[name] = source
+                main.progress = {k: p for k, p in main.progress.items() if k.stream != name}
+        main.progress.update(unit.progress)
+        del self.units[unit.name]
+
+    def run(self, stop: threading.Event, *, once: bool = False) -> None:
+        """Turn until told to stop; with `once`, until the end of the log as it was at the start.
+
+        Raises what stops the main unit. A view's own failure sets that view aside only.
+        """
+        main = self.units[MAIN]
+        if once:
+            self._ends = {
+                key: extent.end_offset
+                for unit in self.units.values()
+                for key, extent in self.extents(unit).items()
+                if unit is main or key not in main.progress
+            }
+        followers: dict[str, threading.Thread] = {}
+        failures: list[BaseException] = []
+        try:
+            while not stop.is_set() and not failures:
+                self._follow_all(followers, failures, stop)
+                with self._join_lock:
+                    pass  # a unit that waits to be swapped in goes first
+                if self.turn_unit(main) is None:
+                    if once and not any(thread.is_alive() for thread in followers.values()):
+                        break
+                    stop.wait(self.settings.poll_ms / 1000)
+        finally:
+            stop.set()
+            for thread in followers.values():
+                thread.join()
+        if failures:
+            raise failures[0]
+
+    def _follow_all(
+        self,
+        followers: dict[str, threading.Thread],
+        failures: list[BaseException],
+        stop: threading.Event,
+    ) -> None:
+        for unit in list(self.units.values()):
+            waiting = unit.name != MAIN and unit.state is not HoldingState.FAILED
+            if waiting and unit.name not in followers:
+                thread = threading.Thread(
+                    target=self._follow, args=(unit, failures, stop), name=unit.name
+                )
+                followers[unit.name] = thread
+                thread.start()
+        for name in [name for name, thread in followers.items() if not thread.is_alive()]:
+            if name not in self.units or self.units[name].state is HoldingState.FAILED:
+                del followers[name]
+
+    def _follow(self, unit: Unit, failures: list[BaseException], stop: threading.Event) -> None:
+        try:
+            while not stop.is_set() and unit.state is not HoldingState.FAILED:
+                report = self.turn_unit(unit)
+                if self.join_main(unit):
+                    return
+                if report is None:
+                    stop.wait(self.settings.poll_ms / 1000)
+        except BaseException as error:  # noqa: BLE001 - the main thread raises it
+            failures.append(error)
+
+    def close(self) -> None:
+        """Let go of the engine's threads. Log, store and Spark belong to the caller."""
+        self._pool.shutdown()

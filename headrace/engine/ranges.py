@@ -1,0 +1,70 @@
+"""Plan what a turn reads: one range of offsets per partition.
+
+Promises:
+- A range begins at the position: no record is skipped, none is read twice.
+- At most `max_records` offsets and about `max_bytes` in all, but at least one record of every
+  partition that has any, so that a flooded partition cannot starve a quiet one.
+Not promised: equal shares. How the log is cut never changes an answer (DESIGN, promise 1).
+"""
+
+from collections.abc import Mapping
+
+from headrace.errors import PositionLost
+from headrace.ledger.entries import Progress, StreamPartition, StreamRange
+from headrace.log.base import Extent, Log, Partition, Range
+
+__all__ = ["backlog", "plan_ranges"]
+
+
+def backlog(
+    progress: Mapping[StreamPartition, Progress], ends: Mapping[StreamPartition, int]
+) -> int:
+    """Return how many records stand between the position and the ends."""
+    return sum(max(0, ends[key] - place.offset) for key, place in progress.items())
+
+
+def plan_ranges(
+    log: Log,
+    topics: Mapping[str, str],
+    progress: Mapping[StreamPartition, Progress],
+    extents: Mapping[StreamPartition, Extent],
+    *,
+    max_records: int,
+    max_bytes: int,
+) -> tuple[StreamRange, ...]:
+    """Return the next turn's ranges, none at the ends. PositionLost: records are gone."""
+    unread: dict[StreamPartition, int] = {}
+    for key, place in progress.items():
+        first_offset, end_offset = extents[key]
+        if place.offset < first_offset:
+            raise PositionLost(
+                f"{topics[key.stream]}/{key.partition}@{place.offset}: the next record to read is "
+                f"gone; the log begins at {first_offset}. Retention overtook the reader, or the "
+                f"topic was made anew. Move the store away and run again: it is built from "
+                f"what the log still has."
+            )
+        if place.offset < end_offset:
+            unread[key] = end_offset - place.offset
+    ranges: list[StreamRange] = []
+    budget = max_records
+    # Smallest backlog first, so that what it leaves of its share goes to the larger ones.
+    for index, key in enumerate(sorted(unread, key=unread.__getitem__)):
+        count = min(unread[key], max(1, budget // (len(unread) - index)))
+        budget -= count
+        start = progress[key].offset
+        partition = Partition(topics[key.stream], key.partition)
+        ranges.append(StreamRange(key.stream, Range(partition, start, start + count)))
+    return _within_bytes(log, ranges, max_bytes)
+
+
+def _within_bytes(log: Log, ranges: list[StreamRange], max_bytes: int) -> tuple[StreamRange, ...]:
+    while True:
+        size = sum(log.measure(entry.range) for entry in ranges)
+        longest = max((entry.range.span for entry in ranges), default=0)
+        if size <= max_bytes or longest <= 1:
+            return tuple(ranges)
+        share = min(0.9, max_bytes / size)
+        ranges = [
+            StreamRange(stream, Range(partition, start, start + max(1, int((end - start) * share))))
+            for stream, (partition, start, end) in ranges
+        ]

@@ -1,0 +1,21 @@
+"""What can be set about turns. Every buffer of the engine has its bound here."""
+
+from dataclasses import dataclass
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The bounds and targets of turns; `[engine]` in headrace.toml."""
+
+    target_ms: int = 100  # how long a live turn should take
+    max_turn_records: int = 1_000_000
+    max_turn_bytes: int = 256 << 20
+    short_turn_records: int = 50_000  # above it, Spark tasks read the log themselves
+    short_turn_bytes: int = 64 << 20  # what the driver reads into its own memory
+    split_records: int = 250_000  # of a long turn, per task
+    seed_records: int = 250_000  # a clock is saved about this often, for later replays
+    poll_ms: int = 5  # between looks at the end of the log when there is nothing to do
+    probe_jobs: int = 200  # to find records an expression fails on, per view and shared turn
+    split_folds: int = 1  # the test harness folds every turn in several parts

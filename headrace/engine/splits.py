@@ -1,0 +1,147 @@
+"""The long turn's reading: Spark tasks read, decode and stamp their splits of the log.
+
+A split can be stamped when the clock at its start is known: it begins at the position, or at a
+seed. A range without seeds inside is one split; when that leaves cores idle it is cut anyway, and
+a first pass asks every part how far it moves the clock.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace.engine.stamping import Stamper, Summary, gather, input_schema
+from headrace.ledger.entries import Progress, Seed, StreamPartition
+from headrace.log.base import Log, Range, Split
+from headrace.model.definitions import Stream
+from headrace.schema.json import JsonDecoder
+
+__all__ = ["Assignment", "assign", "split_frame"]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What one task reads: the parts of the log that make one range, and the clock before it."""
+
+    range: Range
+    parts: tuple[Split, ...]
+    clock_us: int
+
+
+def assign(
+    session: SparkSession,
+    log: Log,
+    stream: Stream,
+    ranges: Sequence[Range],
+    progress: Mapping[StreamPartition, Progress],
+    seeds: Sequence[Seed],
+    *,
+    split_records: int,
+) -> list[Assignment]:
+    """Return the tasks' assignments, in offset order within a partition, their clocks known."""
+    cores = session.sparkContext.defaultParallelism
+    assignments: list[Assignment] = []
+    for range in ranges:
+        place = progress[StreamPartition(stream.name, range.partition.number)]
+        starts = {place.offset: place.clock_us}
+        for seed in seeds:
+            offset = seed.progress.offset
+            inside = seed.partition == range.partition.number and range.start < offset < range.end
+            if inside and offset - max(starts) >= split_records:
+                starts[offset] = seed.progress.clock_us
+        if len(starts) == 1 and len(ranges) < cores and range.span >= 2 * split_records:
+            assignments += _measured(session, log, stream, range, place.clock_us, split_records)
+            continue
+        bounds = [*starts, range.end]
+        for start, end in pairwise(bounds):
+            part = Range(range.partition, start, end)
+            parts = tuple(log.splits(part, max_records=part.span))
+            assignments.append(Assignment(part, parts, starts[start]))
+    return assignments
+
+
+def _measured(
+    session: SparkSession, log: Log, stream: Stream, range: Range, clock_us: int, size: int
+) -> list[Assignment]:
+    """Cut a range without seeds; a first pass finds the clock at the start of every part."""
+    bounds = [*_steps(range.start, range.end, size), range.end]
+    drafts = []
+    for start, end in pairwise(bounds):
+        part = Range(range.partition, start, end)
+        drafts.append(Assignment(part, tuple(log.splits(part, max_records=part.span)), clock_us))
+    frame = session.range(len(drafts), numPartitions=len(drafts)).mapInArrow(
+        _measuring(stream, drafts), "side BINARY"
+    )
+    summaries = [Summary.from_bytes(bytes(row.side)) for row in frame.collect()]
+    moved = {summary.range.start: summary.end_clock_us for summary in summaries}
+    assignments = []
+    for draft in drafts:
+        assignments.append(replace(draft, clock_us=clock_us))
+        clock_us = max(clock_us, moved[draft.range.start])
+    return assignments
+
+
+def _steps(start: int, end: int, size: int) -> Iterator[int]:
+    offset = start
+    # The last step takes what is left, so that no split is tiny.
+    while offset == start or end - offset >= size:
+        yield offset
+        offset += size
+
+
+def split_frame(
+    session: SparkSession, stream: Stream, assignments: Sequence[Assignment]
+) -> DataFrame:
+    """Return the stamped records of the assignments as a frame; one more row each: its summary."""
+    schema = ", ".join(
+        [
+            *(f"`{column.name}` {column.type.sql}" for column in stream.columns),
+            "__partition INT, __offset BIGINT, __clock BIGINT, __side BINARY",
+        ]
+    )
+    tasks = session.range(len(assignments), numPartitions=len(assignments))
+    return tasks.mapInArrow(_stamping(stream, assignments), schema)
+
+
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def _stamping(stream: Stream, assignments: Sequence[Assignment]) -> Task:
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        decoder = JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format)
+        schema = input_schema(stream)
+        for assignment in _mine(numbers, assignments):
+            stamper = Stamper(stream, assignment.range, assignment.clock_us, decoder)
+            for records in _records(assignment):
+                yield stamper.stamp(records, stamper.decode(records))
+            side = pa.array([stamper.summary().to_bytes()], pa.binary())
+            nulls = [pa.nulls(1, field.type) for field in schema]
+            yield pa.record_batch([*nulls[:-1], side], schema=schema)
+
+    return run
+
+
+def _measuring(stream: Stream, assignments: Sequence[Assignment]) -> Task:
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        decoder = JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format)
+        for assignment in _mine(numbers, assignments):
+            stamper = Stamper(stream, assignment.range, assignment.clock_us, decoder)
+            for records in _records(assignment):
+                stamper.move_clock(records, stamper.decode(records))
+            yield pa.record_batch({"side": pa.array([stamper.summary().to_bytes()], pa.binary())})
+
+    return run
+
+
+def _mine(
+    numbers: Iterator[pa.RecordBatch], assignments: Sequence[Assignment]
+) -> Iterator[Assignment]:
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield assignments[number]
+
+
+def _records(assignment: Assignment) -> Iterator[pa.RecordBatch]:
+    return gather(chain.from_iterable(part.read() for part in assignment.parts))

@@ -1,0 +1,154 @@
+"""Decode and stamp records: the same code in the driver (short turn) and in tasks (long turn)."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.log.base import RECORDS, Partition, Range
+from headrace.model.definitions import Stream
+from headrace.schema.json import Decoded, JsonDecoder
+from headrace.time.clocks import NEVER, largest_time, stamp
+
+__all__ = ["Dead", "Stamper", "Summary", "gather", "input_schema"]
+
+# Decoding costs some milliseconds per call, whatever its size: small stored batches are joined.
+_GATHER_RECORDS = 65_536
+_GATHER_BYTES = 16 << 20
+
+_STAMPS = [
+    ("__partition", pa.int32()),
+    ("__offset", pa.int64()),
+    ("__clock", pa.int64()),
+    ("__side", pa.binary()),
+]
+
+
+def input_schema(stream: Stream) -> pa.Schema:
+    """Return the columns of a fold's input."""
+    return pa.schema([*((column.name, column.type.arrow) for column in stream.columns), *_STAMPS])
+
+
+def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Join batches of records into larger ones, bounded in records and bytes."""
+    waiting: list[pa.RecordBatch] = []
+    records = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        records += batch.num_rows
+        size += batch.nbytes
+        if records >= _GATHER_RECORDS or size >= _GATHER_BYTES:
+            yield from _join(waiting)
+            waiting, records, size = [], 0, 0
+    yield from _join(waiting)
+
+
+def _join(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from pa.Table.from_batches(batches, RECORDS).combine_chunks().to_batches()
+
+
+class Dead(NamedTuple):
+    """Records of one partition that cannot be used, and why."""
+
+    offsets: pa.Array
+    reasons: pa.Array
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What decoding a range found, besides its rows."""
+
+    stream: str
+    range: Range
+    accepted: int
+    dead: Dead
+    end_clock_us: int
+
+    def to_bytes(self) -> bytes:
+        """Return the summary as bytes, to travel through Spark."""
+        head = [self.stream, *self.range.partition, *self.range[1:], self.accepted]
+        table = pa.table({"offset": self.dead.offsets, "reason": self.dead.reasons})
+        table = table.replace_schema_metadata({"summary": json.dumps([*head, self.end_clock_us])})
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return bytes(sink.getvalue())
+
+    @staticmethod
+    def from_bytes(data: bytes) -> "Summary":
+        """Return the summary that `to_bytes` wrote."""
+        table = pa.ipc.open_stream(data).read_all().combine_chunks()
+        head = json.loads(table.schema.metadata[b"summary"])
+        stream, topic, partition, start, end, accepted, clock_us = head
+        dead = Dead(table["offset"].combine_chunks(), table["reason"].combine_chunks())
+        range = Range(Partition(topic, partition), start, end)
+        return Summary(stream, range, accepted, dead, clock_us)
+
+
+class Stamper:
+    """Decodes and stamps one range, batch by batch, in offset order."""
+
+    def __init__(self, stream: Stream, range: Range, clock_us: int, decoder: JsonDecoder) -> None:
+        self._stream = stream
+        self._range = range
+        self._clock_us = clock_us
+        self._decoder = decoder
+        self._accepted = 0
+        self._dead: list[Dead] = []
+        self._schema = input_schema(stream)
+
+    def decode(self, records: pa.RecordBatch) -> Decoded:
+        """Decode one batch, and keep what is dead."""
+        decoded = self._decoder.decode(records["value"])
+        if len(decoded.dead):
+            self._dead.append(Dead(records["offset"].take(decoded.dead), decoded.reasons))
+        self._accepted += records.num_rows - len(decoded.dead)
+        return decoded
+
+    def stamp(self, records: pa.RecordBatch, decoded: Decoded) -> pa.RecordBatch:
+        """Return the readable records of a decoded batch as input of a fold."""
+        count = records.num_rows
+        readable = np.ones(count, dtype=bool)
+        readable[decoded.dead.to_numpy()] = False
+        clocks: pa.Array
+        if self._stream.event_time is None:
+            clocks = pa.nulls(count, pa.int64())
+        else:
+            times = self._times(records, decoded)
+            stamped = stamp(*times, readable, self._clock_us)
+            self._clock_us = stamped.end_clock_us
+            clocks = pa.array(stamped.clocks_us, mask=stamped.clocks_us == NEVER)
+        partition = pa.repeat(pa.scalar(self._range.partition.number, pa.int32()), count)
+        stamps = [partition, records["offset"], clocks, pa.nulls(count, pa.binary())]
+        rows = pa.record_batch([*decoded.rows.columns, *stamps], schema=self._schema)
+        return rows if readable.all() else rows.filter(pa.array(readable))
+
+    def move_clock(self, records: pa.RecordBatch, decoded: Decoded) -> None:
+        """Move the clock over a batch without stamping it."""
+        if self._stream.event_time is not None:
+            readable = np.ones(records.num_rows, dtype=bool)
+            readable[decoded.dead.to_numpy()] = False
+            moved = largest_time(*self._times(records, decoded), readable)
+            self._clock_us = max(self._clock_us, moved)
+
+    def summary(self) -> Summary:
+        """Return what was found, once the whole range went through."""
+        dead = Dead(
+            pa.concat_arrays([part.offsets for part in self._dead] or [pa.array([], pa.int64())]),
+            pa.concat_arrays([part.reasons for part in self._dead] or [pa.array([], pa.string())]),
+        )
+        stream, range = self._stream.name, self._range
+        assert self._accepted + len(dead.offsets) == range.span, "a record of the range is missing"
+        return Summary(stream, range, self._accepted, dead, self._clock_us)
+
+    def _times(self, records: pa.RecordBatch, decoded: Decoded) -> tuple[np.ndarray, np.ndarray]:
+        event_times = decoded.rows[self._stream.event_time].cast(pa.int64())
+        arrivals = records["arrival"].cast(pa.int64())
+        return (
+            pc.fill_null(event_times, NEVER).to_numpy(zero_copy_only=False),
+            arrivals.to_numpy(zero_copy_only=False),
+        )

@@ -1,0 +1,143 @@
+"""One turn of the wheel: plain Spark batch work over an exact range of the log."""
+
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from headrace import faults
+from headrace.engine.accounts import Accounts
+from headrace.engine.folding import Outcome, TooManyFailures
+from headrace.engine.gears import Gear, LongGear, ShortGear
+from headrace.engine.unit import Unit
+from headrace.errors import MergeFailed, ViewFailed
+from headrace.ledger.entries import HoldingState, PlannedTurn, SetAside, TurnReport
+from headrace.log.base import Log
+from headrace.plan.fold import Fold
+from headrace.sinks.outbox import publish
+from headrace.store.base import Store
+
+__all__ = ["Tools", "take_turn"]
+
+logger = logging.getLogger("headrace.turn")
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a turn works with."""
+
+    spark: SparkSession
+    log: Log
+    store: Store
+    pool: ThreadPoolExecutor
+    publishes: bool = True
+
+
+@dataclass
+class Stopwatch:
+    """Milliseconds per step."""
+
+    milliseconds: dict[str, float] = field(default_factory=dict)
+    _since: float = field(default_factory=time.perf_counter)
+
+    def lap(self, step: str) -> None:
+        """Note the time since the last lap."""
+        now = time.perf_counter()
+        self.milliseconds[step] = round((now - self._since) * 1000, 1)
+        self._since = now
+
+
+def take_turn(unit: Unit, tools: Tools, planned: PlannedTurn, *, gear_name: str) -> TurnReport:
+    """Carry out one planned turn of a unit and return what it did.
+
+    1. **Plan**: the range of every partition is journalled; after a crash it runs again.
+    2. **Read** and decode values to typed columns; what fails is dead, with the reason.
+    3. **Stamp** each record with its clock, in offset order within its partition.
+    4. **Step** the keyed operators. (No definition makes one yet.)
+    5. **Fold**: each view splits off late records; Spark aggregates the rest into a small delta.
+    6. **Stage** the deltas; nobody can see them yet.
+    7. **Commit** deltas, positions, clocks, counters and outbox in one transaction.
+    8. **Publish** the outbox to its topics, once whatever crashes.
+
+    A view whose work fails is set aside at the position where the turn began, and the turn is
+    committed without it. In a long turn tasks do steps 2 and 3 while Spark runs step 5.
+    """
+    watch = Stopwatch()
+    # 1. Plan
+    tools.store.journal(planned)
+    faults.reach("after_plan")
+    watch.lap("plan")
+    gear: Gear
+    if gear_name == "long":
+        gear = LongGear(unit, tools.spark, tools.log, tools.store, planned)
+    else:
+        gear = ShortGear(unit, tools.spark, tools.log, planned)
+    try:
+        # 2. Read
+        gear.read()
+        faults.reach("after_read")
+        watch.lap("read")
+        # 3. Stamp
+        gear.stamp()
+        faults.reach("after_stamp")
+        watch.lap("stamp")
+        # 5. Fold
+        outcomes, asides = _fold_views(unit, tools.pool, gear)
+        accounts = Accounts(unit, planned, gear.summaries(), outcomes, asides)
+        faults.reach("after_fold")
+        watch.lap("fold")
+    finally:
+        gear.close()
+    # 6. Stage
+    for fold, outcome in outcomes.items():
+        outcome.deltas = [tools.store.stage(fold.table, delta) for delta in outcome.deltas]
+    faults.reach("after_stage")
+    watch.lap("stage")
+    # 7. Commit
+    while True:
+        commit = accounts.commit(gear.name, watch.milliseconds)
+        try:
+            tools.store.commit(commit)
+            break
+        except MergeFailed as error:
+            # The delta passed Spark and does not fit its table: that view alone is set aside.
+            accounts.set_aside(error.view, str(error))
+    unit.progress.update(commit.progress)
+    unit.turn = planned.turn
+    for aside in commit.set_aside:
+        logger.warning("view %s is set aside: %s", aside.view, aside.reason)
+        unit.leave(aside)
+    watch.lap("commit")
+    # 8. Publish
+    if tools.publishes and commit.outbox:
+        publish(tools.log, tools.store, planned.epoch)
+    watch.lap("publish")
+    return accounts.commit(gear.name, watch.milliseconds).report
+
+
+def _fold_views(
+    unit: Unit, pool: ThreadPoolExecutor, gear: Gear
+) -> tuple[dict[Fold, Outcome], list[SetAside]]:
+    def attempt(fold: Fold) -> Outcome | SetAside:
+        try:
+            return gear.fold(fold)
+        except ViewFailed as error:
+            return SetAside(fold.name, fold.version, str(error), HoldingState.FAILED)
+        except TooManyFailures:
+            reason = (
+                f"its expressions fail on so many records that finding them would hold up the "
+                f"others, so it goes on by itself; {fold.name}.dead has the reasons. Guard the "
+                f"expressions, for example with try_divide or try_cast."
+            )
+            return SetAside(fold.name, fold.version, reason, HoldingState.BUILDING)
+
+    outcomes: dict[Fold, Outcome] = {}
+    asides: list[SetAside] = []
+    for fold, result in zip(unit.folds, pool.map(attempt, unit.folds), strict=True):
+        if isinstance(result, SetAside):
+            asides.append(result)
+        else:
+            outcomes[fold] = result
+    return outcomes, asides

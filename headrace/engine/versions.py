@@ -1,0 +1,82 @@
+"""Compare the project's definitions with what the ledger holds, and decide what changes.
+
+- What is unchanged goes on where it is; a failed view goes on from where it stopped.
+- In a new project everything starts together in the main unit.
+- A new or edited view is built from the log's start in a unit of its own; a new or edited stream
+  takes all of its views along, because how it reads its records decides what they contain.
+- What is no longer defined is dropped, and so is an unfinished build that was edited again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from headrace.engine.unit import short_version
+from headrace.ledger.entries import MAIN, Holding, HoldingState, Owner
+from headrace.model.definitions import Project, Stream, View
+from headrace.model.fingerprint import stream_fingerprint, view_fingerprint
+
+__all__ = ["Changes", "decide_changes"]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What to enter in the ledger, and what to take out of it."""
+
+    enter: tuple[Holding, ...]
+    drop: tuple[Holding, ...]
+
+
+def decide_changes(project: Project, holdings: Sequence[Holding]) -> Changes:
+    """Return how the ledger is to follow the definitions."""
+    enter: list[Holding] = []
+    wanted: set[Owner] = set()
+    fresh = not holdings
+    held = {holding.owner: holding for holding in holdings}
+    for stream in project.streams:
+        entry = _stream_holding(stream, MAIN)
+        wanted.add(entry.owner)
+        views = [_view_holding(view, stream, MAIN) for view in project.views_over(stream.name)]
+        wanted |= {view.owner for view in views}
+        if fresh:
+            enter += [entry, *views]
+        elif entry.owner not in held:
+            unit = f"stream:{stream.name}@{entry.version}"
+            building = HoldingState.BUILDING
+            enter += [replace(new, unit=unit, state=building) for new in (entry, *views)]
+        else:
+            enter += _changed_views(views, held)
+    # A version that is not wanted stays while its successor is built, if readers see it.
+    names = {(kind, name) for kind, name, _ in wanted}
+    drop = [
+        holding
+        for holding in holdings
+        if holding.owner not in wanted
+        and ((holding.kind, holding.name) not in names or holding.state is HoldingState.BUILDING)
+    ]
+    return Changes(tuple(enter), tuple(drop))
+
+
+def _changed_views(views: Sequence[Holding], held: Mapping[Owner, Holding]) -> list[Holding]:
+    entered = []
+    for view in views:
+        old = held.get(view.owner)
+        if old is None:
+            unit = f"view:{view.name}@{view.version}"
+            entered.append(replace(view, unit=unit, state=HoldingState.BUILDING))
+        elif old.state is HoldingState.FAILED:
+            entered.append(replace(old, state=HoldingState.BUILDING, reason=""))
+    return entered
+
+
+def _stream_holding(stream: Stream, unit: str) -> Holding:
+    version = short_version(stream_fingerprint(stream))
+    return Holding(
+        "stream", stream.name, version, unit, stream.name, stream.delay_us, stream.sql, stream.sql
+    )
+
+
+def _view_holding(view: View, stream: Stream, unit: str) -> Holding:
+    version = short_version(view_fingerprint(view, stream))
+    return Holding(
+        "view", view.name, version, unit, stream.name, stream.delay_us, view.sql, stream.sql
+    )

@@ -1,0 +1,210 @@
+"""Every error that Headrace raises on purpose, as one tree.
+
+HeadraceError
+├── UsageError              the call itself is wrong
+├── DefinitionError         definitions refused; carries every Problem, not only the first
+├── LogError                the log cannot do what was asked
+│   ├── TopicNotFound
+│   ├── TopicExists
+│   ├── InvalidTopic
+│   ├── RecordTooLarge
+│   ├── PositionLost        the next record to read is gone
+│   ├── LogDamaged          a checksum fails before the acknowledged end
+│   └── ProducerFenced      a newer producer took over this producer id
+├── StoreError              the store cannot do what was asked
+│   ├── StoreBusy           another process holds the store
+│   ├── EngineFenced        a newer engine took over: this one may not commit
+│   ├── MergeFailed         one view's delta does not merge; names the view
+│   └── QueryRefused        not a reading statement, or past its limits
+├── EngineError             the engine cannot start or go on
+│   ├── EngineRunning       another engine serves this project
+│   ├── JavaMissing         no Java runtime for Spark
+│   └── ViewFailed          a view's work fails for a reason that no single record explains
+├── DiskFull                no space left; nothing acknowledged or committed is lost
+├── AuditFailed             the promise is broken; carries the differences
+└── Unreachable             log, store or engine out of reach
+
+Every message has three parts: what happened, where, what to do. `exit_code` is what the command
+line returns: 1 the answer is no, 2 wrong call, 3 could not find out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+__all__ = [
+    "AuditFailed",
+    "DefinitionError",
+    "DiskFull",
+    "EngineError",
+    "EngineFenced",
+    "EngineRunning",
+    "HeadraceError",
+    "InvalidTopic",
+    "JavaMissing",
+    "Location",
+    "LogDamaged",
+    "LogError",
+    "MergeFailed",
+    "PositionLost",
+    "Problem",
+    "ProducerFenced",
+    "QueryRefused",
+    "RecordTooLarge",
+    "StoreBusy",
+    "StoreError",
+    "TopicExists",
+    "TopicNotFound",
+    "Unreachable",
+    "UsageError",
+    "ViewFailed",
+]
+
+
+@dataclass(frozen=True, order=True)
+class Location:
+    """A place in a definition; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One thing wrong with a definition: where, what, and what to write instead."""
+
+    location: Location
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.location}: {self.message}"
+
+
+class HeadraceError(Exception):
+    """The root: catch this to catch whatever Headrace raises on purpose."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class UsageError(HeadraceError):
+    """The call itself is wrong."""
+
+    exit_code = 2
+
+
+class DefinitionError(HeadraceError):
+    """Definitions were refused. `problems` holds all of them, in file order."""
+
+    exit_code = 1
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(sorted(problems))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class LogError(HeadraceError):
+    """The log cannot do what was asked."""
+
+
+class TopicNotFound(LogError):
+    """No topic of that name."""
+
+    exit_code = 2
+
+
+class TopicExists(LogError):
+    """A topic of that name is there already."""
+
+    exit_code = 2
+
+
+class InvalidTopic(LogError):
+    """A topic's name or number of partitions is not allowed."""
+
+    exit_code = 2
+
+
+class RecordTooLarge(LogError):
+    """A record is over the size limit; nothing of its batch was appended."""
+
+    exit_code = 2
+
+
+class PositionLost(LogError):
+    """The next record to read is no longer, or not yet, in the log."""
+
+
+class LogDamaged(LogError):
+    """A checksum fails before the acknowledged end: names file and offset."""
+
+
+class ProducerFenced(LogError):
+    """A producer with the same id and a newer epoch took over."""
+
+
+class StoreError(HeadraceError):
+    """The store cannot do what was asked."""
+
+
+class StoreBusy(StoreError):
+    """Another process holds the store."""
+
+
+class EngineFenced(StoreError):
+    """A newer engine took over, so this one may not commit."""
+
+
+class MergeFailed(StoreError):
+    """One view's delta does not merge into its table. `view` names it."""
+
+    def __init__(self, message: str, *, view: str) -> None:
+        self.view = view
+        super().__init__(message)
+
+
+class QueryRefused(StoreError):
+    """Not a reading statement, not a valid one, or past its limits."""
+
+    exit_code = 2
+
+
+class EngineError(HeadraceError):
+    """The engine cannot start or go on."""
+
+
+class EngineRunning(EngineError):
+    """Another engine serves this project."""
+
+
+class JavaMissing(EngineError):
+    """Spark needs a Java runtime and none was found."""
+
+
+class ViewFailed(EngineError):
+    """A view's work fails for a reason that no single record explains. `view` names it."""
+
+    def __init__(self, message: str, *, view: str) -> None:
+        self.view = view
+        super().__init__(message)
+
+
+class DiskFull(HeadraceError):
+    """No space left on the device; nothing acknowledged or committed is lost."""
+
+
+class AuditFailed(HeadraceError):
+    """The tables, sets or counters are not what the log says. `differences` lists them."""
+
+    exit_code = 1
+
+    def __init__(self, differences: Sequence[str]) -> None:
+        self.differences = tuple(differences)
+        super().__init__("\n".join(self.differences))
+
+
+class Unreachable(HeadraceError):
+    """Log, store or engine could not be reached."""

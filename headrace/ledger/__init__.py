@@ -1,0 +1,1 @@
+"""The book of what was done: turns, positions, clocks, counters, versions, epochs, outbox."""

@@ -1,0 +1,180 @@
+"""The entries of the ledger, as frozen values. A store keeps them; nothing here acts.
+
+- `Progress`: how far a unit has read a partition of a stream, and the clock there.
+- `Holding`: a version of a stream or view, and the unit that maintains it.
+- `PlannedTurn`: what a turn will read; journalled before anything is read.
+- `OutboxEntry`: records to publish after the commit, by their place in the log.
+- `Commit`: all that a turn did; becomes visible in one transaction or not at all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from headrace.log.base import Range
+from headrace.plan.tables import Table
+from headrace.time.clocks import NEVER
+
+__all__ = [
+    "MAIN",
+    "Commit",
+    "Counters",
+    "Holding",
+    "HoldingState",
+    "OutboxEntry",
+    "Owner",
+    "PlannedTurn",
+    "Progress",
+    "Seed",
+    "SetAside",
+    "StreamPartition",
+    "StreamRange",
+    "TurnReport",
+]
+
+#: The unit that all streams and views commit in, unless one replays or failed.
+MAIN = "main"
+
+Counters = Mapping[str, int]
+
+
+class StreamPartition(NamedTuple):
+    """A partition as one stream reads it."""
+
+    stream: str
+    partition: int
+
+
+class StreamRange(NamedTuple):
+    """A range of the log as one stream reads it."""
+
+    stream: str
+    range: Range
+
+
+class Progress(NamedTuple):
+    """The next offset to read, and the clock of the record that will stand there."""
+
+    offset: int = 0
+    clock_us: int = NEVER
+
+
+class Owner(NamedTuple):
+    """Whose counters: a version of a stream or of a view."""
+
+    kind: str
+    name: str
+    version: str
+
+
+class HoldingState(StrEnum):
+    """What a version is doing."""
+
+    LIVE = "live"
+    BUILDING = "building"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A version of a definition and the unit that maintains it.
+
+    `sql` and `stream_sql` are the statements as written, so that an old version can go on while
+    its successor is built.
+    """
+
+    kind: str  # "stream" or "view"
+    name: str
+    version: str
+    unit: str
+    stream: str
+    delay_us: int
+    sql: str
+    stream_sql: str
+    state: HoldingState = HoldingState.LIVE
+    reason: str = ""
+
+    @property
+    def owner(self) -> Owner:
+        """Whose counters these are."""
+        return Owner(self.kind, self.name, self.version)
+
+
+@dataclass(frozen=True)
+class PlannedTurn:
+    """What a turn will read."""
+
+    unit: str
+    turn: int
+    epoch: int
+    ranges: tuple[StreamRange, ...]
+
+    @property
+    def records(self) -> int:
+        """How many offsets the turn spans."""
+        return sum(entry.range.span for entry in self.ranges)
+
+
+@dataclass(frozen=True)
+class OutboxEntry:
+    """Records of one source partition to publish to the partition of the same number of `topic`.
+
+    `offsets` grow; `reasons` stand beside them. The producer's id names the set, and the offset is
+    its sequence: a record of a set can be appended once only, however often it is published.
+    """
+
+    topic: str
+    source: Range
+    producer_id: str
+    offsets: pa.Array
+    reasons: pa.Array
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A view that leaves its unit, at the position where the turn began."""
+
+    view: str
+    version: str
+    reason: str
+    state: HoldingState
+
+
+@dataclass(frozen=True)
+class Seed:
+    """The clock at an offset of a stream version: where a replay can begin to stamp."""
+
+    stream: str
+    version: str
+    partition: int
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class TurnReport:
+    """What one turn did, for people: the log line, status and the dashboard."""
+
+    unit: str
+    turn: int
+    gear: str
+    records: int
+    late: int
+    dead: int
+    milliseconds: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Commit:
+    """All that a turn did."""
+
+    planned: PlannedTurn
+    progress: Mapping[StreamPartition, Progress]
+    deltas: Mapping[Table, tuple[pa.Table, ...]]
+    counters: Mapping[Owner, Counters]
+    outbox: tuple[OutboxEntry, ...]
+    report: TurnReport
+    set_aside: tuple[SetAside, ...] = ()
+    seeds: tuple[Seed, ...] = field(default=())

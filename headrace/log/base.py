@@ -1,0 +1,165 @@
+"""What a log is to everything above it: one protocol, whatever keeps the bytes.
+
+Promises every implementation keeps, held by `headrace.testing.log_contract`:
+- Within a partition, records keep the order of their appends; offsets grow and
+  arrival never goes back.
+- An append that returned is durable and visible to every later reader; one that raised is whole
+  or not there.
+- A reader sees acknowledged records only.
+- The same key goes to the same partition, the one Kafka's default partitioner picks.
+- A batch of a producer is stored once: a sequence at or below the newest one stored for that
+  producer and partition is answered with `duplicate`, and an older epoch raises ProducerFenced.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import pyarrow as pa
+
+__all__ = [
+    "APPENDS",
+    "DEFAULT_PARTITIONS",
+    "MAX_RECORD_BYTES",
+    "RECORDS",
+    "Appended",
+    "Extent",
+    "Log",
+    "Partition",
+    "Producer",
+    "Range",
+    "Split",
+    "Topic",
+]
+
+DEFAULT_PARTITIONS = 4
+MAX_RECORD_BYTES = 1 << 20  # key, value and headers together
+
+HEADERS = pa.list_(
+    pa.struct([pa.field("name", pa.string(), False), pa.field("value", pa.binary())])
+)
+#: What `append` takes: key and value may be null, headers may be null or empty.
+APPENDS = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", HEADERS)])
+#: What `read` yields.
+RECORDS = pa.schema(
+    [("offset", pa.int64()), ("arrival", pa.timestamp("us", "UTC")), *list(APPENDS)]
+)
+
+
+class Topic(NamedTuple):
+    """A topic and the number of its partitions."""
+
+    name: str
+    partitions: int
+
+
+class Partition(NamedTuple):
+    """One partition of a topic; prints as `topic/number`."""
+
+    topic: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.number}"
+
+
+class Extent(NamedTuple):
+    """What a partition holds: offsets in `[first_offset, end_offset)`."""
+
+    first_offset: int
+    end_offset: int
+
+
+class Range(NamedTuple):
+    """Offsets `[start, end)` of a partition."""
+
+    partition: Partition
+    start: int
+    end: int
+
+    @property
+    def span(self) -> int:
+        """How many offsets the range has."""
+        return self.end - self.start
+
+
+class Producer(NamedTuple):
+    """Who appends, so that a retry is stored once: sequences grow within an epoch and across."""
+
+    id: str
+    epoch: int
+    sequence: int
+
+
+class Appended(NamedTuple):
+    """What one append did: the ranges written, or `duplicate` when it was stored before."""
+
+    ranges: list[Range]
+    duplicate: bool = False
+
+
+class Split(Protocol):
+    """A part of a range that another process can read by itself; it pickles."""
+
+    range: Range
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """Yield the split's records, in offset order, as RECORDS batches."""
+        ...
+
+
+class Log(Protocol):
+    """Topics of partitions of records. Safe to use from several threads and processes."""
+
+    def create_topic(self, name: str, *, partitions: int = DEFAULT_PARTITIONS) -> Topic:
+        """Make a topic. TopicExists, InvalidTopic."""
+        ...
+
+    def topics(self) -> list[Topic]:
+        """Return all topics, by name."""
+        ...
+
+    def topic(self, name: str) -> Topic:
+        """Return one topic. TopicNotFound."""
+        ...
+
+    def append(
+        self,
+        topic: str,
+        records: pa.Table,
+        *,
+        partition: int | None = None,
+        producer: Producer | None = None,
+    ) -> Appended:
+        """Append records (columns of APPENDS) and return where they are, once they are durable.
+
+        Without `partition`, records go by key, and those without a key to one partition per batch,
+        in turn. A producer must name the partition. RecordTooLarge: nothing was appended.
+        """
+        ...
+
+    def last_sequence(self, partition: Partition, producer_id: str) -> int | None:
+        """Return the newest sequence stored for a producer, None when it has none here."""
+        ...
+
+    def extents(self, topic: str) -> dict[Partition, Extent]:
+        """Return what each partition holds now. TopicNotFound."""
+        ...
+
+    def read(self, range: Range, *, max_batch_records: int = 65_536) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a range in offset order, as RECORDS batches.
+
+        PositionLost: part of the range is not in the log. LogDamaged: a checksum fails.
+        """
+        ...
+
+    def measure(self, range: Range) -> int:
+        """Return about how many bytes the range holds (whole stored batches are counted)."""
+        ...
+
+    def splits(self, range: Range, *, max_records: int) -> list[Split]:
+        """Cut a range into parts of about `max_records` that other processes can read."""
+        ...
+
+    def close(self) -> None:
+        """Release files and locks; what was acknowledged stays."""
+        ...

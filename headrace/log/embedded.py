@@ -1,0 +1,235 @@
+"""The embedded log: topics in a folder, shared by any number of threads and processes.
+
+    <path>/<topic>/topic.json                      number of partitions (topics.py)
+    <path>/<topic>/<partition>/<20 digits>.log     segments: batches of records (format.py)
+    <path>/<topic>/<partition>/ends                acknowledged and written end (ends.py)
+    <path>/<topic>/<partition>/lock                who holds it may write (files.py)
+
+Promises, besides those of `base.Log`:
+- Offsets are dense: the n-th record of a partition has offset n.
+- All records of one append have one arrival per partition, the clock's, but never before the last.
+- What an append brings to one partition is whole or not there. Not promised: that a crash in the
+  middle of an append without `partition` leaves all of its partitions with their share, or none.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import cast
+
+import pyarrow as pa
+
+from headrace.errors import UsageError
+from headrace.log.appender import Appender, Written
+from headrace.log.base import (
+    DEFAULT_PARTITIONS,
+    Appended,
+    Extent,
+    Partition,
+    Producer,
+    Range,
+    Split,
+    Topic,
+)
+from headrace.log.files import disk_errors, make_folder
+from headrace.log.format import encode_payload
+from headrace.log.reader import Reader
+from headrace.log.records import check_records, share_out
+from headrace.log.topics import create_topic_folder, list_topics, load_topic
+
+__all__ = ["EmbeddedLog"]
+
+SEGMENT_BYTES = 64 << 20
+MAX_PRODUCER_ID_BYTES = 1024
+
+
+def _wall_clock_us() -> int:
+    return time.time_ns() // 1000
+
+
+class EmbeddedLog:
+    """A `Log` in a folder.
+
+    `clock` gives the arrival of what is appended, in µs since 1970. With `sync=False` an append
+    survives the death of the process but not that of the machine: for tests.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        clock: Callable[[], int] = _wall_clock_us,
+        sync: bool = True,
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> None:
+        self._path = Path(path).absolute()
+        self._clock = clock
+        self._sync = sync
+        self._segment_bytes = segment_bytes
+        self._mutex = threading.Lock()
+        self._topics: dict[str, Topic] = {}
+        self._appenders: dict[Partition, Appender] = {}
+        self._readers: dict[Partition, Reader] = {}
+        self._keyless: dict[str, int] = {}
+        self._closed = False
+        with disk_errors(self._path):
+            make_folder(self._path)
+
+    def create_topic(self, name: str, *, partitions: int = DEFAULT_PARTITIONS) -> Topic:
+        """Make a topic. TopicExists, InvalidTopic."""
+        self._check_open()
+        topic = Topic(name, partitions)
+        create_topic_folder(self._path, topic, sync=self._sync)
+        return topic
+
+    def topics(self) -> list[Topic]:
+        """Return all topics, by name."""
+        self._check_open()
+        return list_topics(self._path)
+
+    def topic(self, name: str) -> Topic:
+        """Return one topic. TopicNotFound."""
+        self._check_open()
+        if name not in self._topics:
+            self._topics[name] = load_topic(self._path, name)
+        return self._topics[name]
+
+    def append(
+        self,
+        topic: str,
+        records: pa.Table,
+        *,
+        partition: int | None = None,
+        producer: Producer | None = None,
+    ) -> Appended:
+        """Append records (columns of APPENDS) and return where they are, once they are durable.
+
+        RecordTooLarge, UsageError: nothing was appended. DiskFull: per partition, all or nothing
+        of its share was.
+        """
+        partitions = self.topic(topic).partitions
+        if producer is not None:
+            _check_producer(topic, producer, partition)
+        if partition is not None:
+            self._check_partition(Partition(topic, partition))
+        batch = check_records(records, topic=topic)
+        if batch.num_rows == 0:
+            return Appended([])
+        if partition is None:
+            keyless = self._next_keyless(topic)
+            shares = list(share_out(batch, partitions=partitions, keyless=keyless))
+        else:
+            shares = [(partition, batch)]
+        written: list[tuple[Partition, Written]] = []
+        for number, rows in shares:
+            place = Partition(topic, number)
+            written.append(
+                (place, self._appender(place).write(encode_payload(rows), rows.num_rows, producer))
+            )
+        for place, each in written:
+            self._appender(place).make_durable(each)
+        if any(each.duplicate for _, each in written):
+            return Appended([], duplicate=True)
+        return Appended([Range(place, each.start, each.end.offset) for place, each in written])
+
+    def last_sequence(self, partition: Partition, producer_id: str) -> int | None:
+        """Return the newest sequence stored for a producer, None when it has none here."""
+        self._check_partition(partition)
+        return self._appender(partition).last_sequence(producer_id)
+
+    def extents(self, topic: str) -> dict[Partition, Extent]:
+        """Return what each partition holds now. TopicNotFound, LogDamaged."""
+        places = [Partition(topic, number) for number in range(self.topic(topic).partitions)]
+        return {place: self._reader(place).extent(self._appender(place).ends()) for place in places}
+
+    def read(self, range: Range, *, max_batch_records: int = 65_536) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a range in offset order, as RECORDS batches.
+
+        PositionLost, at once: part of the range is not in the log. LogDamaged, on the way.
+        """
+        self._check_partition(range.partition)
+        ends = self._appender(range.partition).ends()
+        return self._reader(range.partition).read(range, ends, max_batch_records=max_batch_records)
+
+    def measure(self, range: Range) -> int:
+        """Return how many bytes the stored batches have that hold records of the range."""
+        self._check_partition(range.partition)
+        ends = self._appender(range.partition).ends()
+        return self._reader(range.partition).measure(range, ends)
+
+    def splits(self, range: Range, *, max_records: int) -> list[Split]:
+        """Cut a range into parts of `max_records` that other processes can read from the files."""
+        self._check_partition(range.partition)
+        ends = self._appender(range.partition).ends()
+        splits = self._reader(range.partition).splits(range, ends, max_records=max_records)
+        # The protocol's `range` may be set; a split's may not, which no user of one tries.
+        return cast(list[Split], splits)
+
+    def close(self) -> None:
+        """Release files and locks; what was acknowledged stays, and batches read stay valid."""
+        with self._mutex:
+            self._closed = True
+            for appender in self._appenders.values():
+                appender.close()
+            self._readers.clear()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError(f"{self._path}: this log is closed; open it anew.")
+
+    def _check_partition(self, partition: Partition) -> None:
+        count = self.topic(partition.topic).partitions
+        if not 0 <= partition.number < count:
+            raise UsageError(
+                f"{partition}: no such partition; the topic has {count}, 0 to {count - 1}."
+            )
+
+    def _next_keyless(self, topic: str) -> int:
+        """Return the next partition for records without keys.
+
+        The turn begins at the number of records in the topic, so that processes that append one
+        record each and end do not all fill partition 0.
+        """
+        with self._mutex:
+            known = topic in self._keyless
+        start = 0 if known else sum(extent.end_offset for extent in self.extents(topic).values())
+        with self._mutex:
+            turn = self._keyless.setdefault(topic, start)
+            self._keyless[topic] = turn + 1
+        return turn % self.topic(topic).partitions
+
+    def _appender(self, partition: Partition) -> Appender:
+        with self._mutex:
+            self._check_open()
+            if partition not in self._appenders:
+                self._appenders[partition] = Appender(
+                    self._folder(partition),
+                    partition,
+                    clock=self._clock,
+                    sync=self._sync,
+                    segment_bytes=self._segment_bytes,
+                )
+            return self._appenders[partition]
+
+    def _reader(self, partition: Partition) -> Reader:
+        with self._mutex:
+            if partition not in self._readers:
+                self._readers[partition] = Reader(self._folder(partition), partition)
+            return self._readers[partition]
+
+    def _folder(self, partition: Partition) -> Path:
+        return self._path / partition.topic / str(partition.number)
+
+
+def _check_producer(topic: str, producer: Producer, partition: int | None) -> None:
+    if partition is None:
+        raise UsageError(
+            f"{topic}: producer {producer.id!r} names no partition, so a retry could not be told; "
+            f"pass `partition=`."
+        )
+    if not 1 <= len(producer.id.encode()) <= MAX_PRODUCER_ID_BYTES:
+        raise UsageError(
+            f"{topic}/{partition}: a producer id has 1 to {MAX_PRODUCER_ID_BYTES} bytes, this one "
+            f"has {len(producer.id.encode())}."
+        )

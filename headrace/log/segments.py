@@ -1,0 +1,165 @@
+"""Segment files as a reader sees them: mapped, never locked, found by offset.
+
+Promises:
+- Whatever a reader is given passed its checksum; bytes that fail it raise LogDamaged with the file,
+  the byte and `topic/partition@offset`.
+- Bytes past the acknowledged end are mapped but never looked at, so cutting them is safe.
+- An offset is found without walking from the start each time: the index keeps one position per
+  INDEX_BYTES of a segment, for at most MAX_OPEN_SEGMENTS segments of a partition.
+"""
+
+import bisect
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from headrace.errors import LogDamaged, PositionLost
+from headrace.log.base import Partition
+from headrace.log.format import (
+    BatchHeader,
+    SegmentHeader,
+    Unreadable,
+    check_batch,
+    check_place,
+    decode_batch_header,
+    decode_records,
+    decode_segment_header,
+)
+
+__all__ = ["MAX_OPEN_SEGMENTS", "Piece", "Segment", "list_segments", "map_file", "segment_path"]
+
+INDEX_BYTES = 64 * 1024
+MAX_OPEN_SEGMENTS = 64
+
+
+def segment_path(folder: Path, base_offset: int) -> Path:
+    """Return where a partition keeps the segment that begins at an offset."""
+    return folder / f"{base_offset:020d}.log"
+
+
+def list_segments(folder: Path) -> list[int]:
+    """Return the base offsets of a partition's segments, in order."""
+    names = (name for name in os.listdir(folder) if name.endswith(".log"))
+    return sorted(int(name.removesuffix(".log")) for name in names)
+
+
+def map_file(path: Path) -> Any:
+    """Return a file as a buffer; what is cut out of it keeps the mapping alive, not the file."""
+    if path.stat().st_size == 0:
+        return pa.py_buffer(b"")  # nothing to map is an error to the system
+    with pa.memory_map(str(path)) as mapped:
+        return mapped.read_buffer()
+
+
+def damaged(
+    path: Path, position: int, partition: Partition, offset: int, reason: str
+) -> LogDamaged:
+    """Return the error for acknowledged bytes that cannot be read."""
+    return LogDamaged(
+        f"{path} is damaged at byte {position}, record {partition}@{offset}: {reason}. Nothing was "
+        f"cut or skipped. Restore the file from a copy, or read on from a later offset."
+    )
+
+
+class Piece(NamedTuple):
+    """Offsets `[start, end)` of one segment, and the byte where the batch with `start` begins."""
+
+    path: Path
+    partition: Partition
+    position: int
+    start: int
+    end: int
+
+    def read(self, buffer: Any = None) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield (stored bytes, records in the piece) of each batch. Needs no lock. LogDamaged."""
+        buffer = self._map() if buffer is None else buffer
+        view = memoryview(buffer)
+        position, offset = self.position, self.start
+        while offset < self.end:
+            try:
+                header = decode_batch_header(view, position)
+                check_batch(view, position, header)
+                check_place(header, offset)
+                records = decode_records(buffer, position, header)
+            except Unreadable as error:
+                raise damaged(self.path, position, self.partition, offset, str(error)) from error
+            skip = offset - header.base_offset
+            count = min(header.end_offset, self.end) - offset
+            if count < header.records:
+                records = records.slice(skip, count)
+            yield header.length, records
+            position, offset = position + header.length, offset + count
+
+    def _map(self) -> Any:
+        try:
+            return map_file(self.path)
+        except FileNotFoundError as error:
+            raise PositionLost(
+                f"{self.partition}@{self.start}: the next record to read is gone, with the file "
+                f"{self.path}. Retention overtook the reader, or the topic was made anew. Raise "
+                f"its retention, then rebuild with `headrace replay`."
+            ) from error
+
+
+class Segment:
+    """One segment, mapped, with the index of what was walked so far. Safe for several threads."""
+
+    def __init__(self, folder: Path, partition: Partition, base_offset: int) -> None:
+        self.path = segment_path(folder, base_offset)
+        self.base_offset = base_offset
+        self._partition = partition
+        self._mutex = threading.Lock()
+        self._buffer: Any = map_file(self.path)
+        self._header: SegmentHeader | None = None
+        self._index: list[tuple[int, int]] = []  # (base offset, byte position) of a batch
+
+    def header(self) -> SegmentHeader:
+        """Return the segment's header. LogDamaged."""
+        if self._header is None:
+            try:
+                self._header = decode_segment_header(memoryview(self._buffer), self.base_offset)
+            except Unreadable as error:
+                raise damaged(
+                    self.path, 0, self._partition, self.base_offset, str(error)
+                ) from error
+        return self._header
+
+    def buffer(self, size: int) -> Any:
+        """Return the mapped file, of at least `size` bytes if it has so many."""
+        if self._buffer.size < size:
+            self._buffer = map_file(self.path)
+        return self._buffer
+
+    def locate(self, offset: int, *, size: int) -> tuple[int, BatchHeader]:
+        """Return the byte and the header of the batch that holds an offset.
+
+        `size` is how far the segment's acknowledged bytes reach. LogDamaged.
+        """
+        with self._mutex:
+            view = memoryview(self.buffer(size))
+            if not self._index:
+                self._index.append((self.base_offset, self.header().length))
+            nearest = bisect.bisect_right(self._index, offset, key=lambda entry: entry[0]) - 1
+            expected, position = self._index[nearest]
+            while True:
+                try:
+                    header = decode_batch_header(view, position)
+                    check_place(header, expected)
+                except Unreadable as error:
+                    raise damaged(
+                        self.path, position, self._partition, expected, str(error)
+                    ) from error
+                if position - self._index[-1][1] >= INDEX_BYTES:
+                    self._index.append((expected, position))
+                if offset < header.end_offset:
+                    return position, header
+                expected, position = header.end_offset, position + header.length
+
+    def piece(self, start: int, end: int, *, size: int) -> Piece:
+        """Return where the offsets `[start, end)` of this segment are. LogDamaged."""
+        position, _ = self.locate(start, size=size)
+        return Piece(self.path, self._partition, position, start, end)

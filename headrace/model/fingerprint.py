@@ -1,0 +1,65 @@
+"""Fingerprints: equal when the answer is the same, so that an edited comment rebuilds nothing.
+
+Promises:
+- A fingerprint covers all that a definition says about the answer, and what the engine adds to
+  it (time zone, ANSI mode, the version of the semantics); never comments, white space, places in
+  a file, names of streams and views, or the key hint, which only producers use.
+- It is stable between processes and machines: sha256 over JSON with sorted keys.
+"""
+
+import hashlib
+import json
+
+from headrace.model.definitions import Query, Stream, View
+
+__all__ = ["SEMANTICS", "stream_fingerprint", "view_fingerprint"]
+
+#: Raised when the same definition over the same log would get another answer from newer code.
+SEMANTICS = 1
+
+
+def stream_fingerprint(stream: Stream) -> str:
+    """Return the fingerprint of what a stream reads, as 64 hexadecimal digits."""
+    return _digest(
+        {
+            "semantics": SEMANTICS,
+            "columns": [[each.name, each.type.sql, each.nullable] for each in stream.columns],
+            "topic": stream.topic,
+            "format": stream.format,
+            "timestamp_format": stream.timestamp_format,
+            "event_time": stream.event_time,
+            "delay_us": stream.delay_us,
+        }
+    )
+
+
+def view_fingerprint(view: View, stream: Stream) -> str:
+    """Return the fingerprint of a view over its stream, as 64 hexadecimal digits."""
+    assert view.query.stream == stream.name
+    return _digest(
+        {
+            "semantics": SEMANTICS,
+            "stream": stream_fingerprint(stream),
+            "query": _query(view.query),
+            "allowed_lateness_us": view.allowed_lateness_us,
+            "time_zone": "UTC",
+            "ansi": True,
+        }
+    )
+
+
+def _query(query: Query) -> dict[str, object]:
+    return {
+        "where": query.where,
+        "grouped": query.grouped,
+        "window_us": query.window.size_us if query.window else None,
+        "keys": [[key.name, key.expression] for key in query.keys],
+        "calls": [[call.name, call.function, call.argument] for call in query.calls],
+        "outputs": [[output.name, output.expression] for output in query.outputs],
+        "having": query.having,
+    }
+
+
+def _digest(canonical: dict[str, object]) -> str:
+    text = json.dumps(canonical, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -1,0 +1,47 @@
+"""Which names and topics definitions may have, and what to answer when they may not."""
+
+import difflib
+import re
+from collections.abc import Iterable
+
+__all__ = ["MAX_NAME", "closest", "name_fault", "topic_fault"]
+
+MAX_NAME = 63  # characters; PostgreSQL cuts longer names off in silence
+MAX_TOPIC = 249  # characters; Kafka's own limit
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def name_fault(kind: str, name: str) -> str | None:
+    """Return what is wrong with the name of a stream, view, column or output, or None."""
+    if not _NAME.fullmatch(name):
+        return (
+            f"{kind} name {name!r}: write a letter first, then letters, digits and underscores only"
+        )
+    if len(name) > MAX_NAME:
+        return f"{kind} name {name!r} has {len(name)} characters; at most {MAX_NAME} are allowed"
+    if name.startswith("_"):
+        return f"{kind} name {name}: names that start with _ are reserved; drop the underscore"
+    if kind in ("stream", "view") and name.lower().startswith("headrace"):
+        return f"{kind} name {name}: names that start with headrace are reserved; choose another"
+    return None
+
+
+def topic_fault(topic: str) -> str | None:
+    """Return what is wrong with a topic that a stream reads, or None."""
+    if not _TOPIC.fullmatch(topic) or len(topic) > MAX_TOPIC or topic in (".", ".."):
+        return (
+            f"topic {topic!r}: a topic has 1 to {MAX_TOPIC} letters, digits, dots, underscores "
+            "and dashes"
+        )
+    if topic.startswith("headrace."):
+        return f"topic {topic}: topics that start with headrace. are the engine's own"
+    return None
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean x?)` for the known name that is nearest, or nothing."""
+    by_lower = {candidate.lower(): candidate for candidate in known}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return f" (did you mean {by_lower[found[0]]}?)" if found else ""

@@ -1,0 +1,162 @@
+"""What holds for every definition, whichever front door it came through.
+
+Promises:
+- Every problem is returned, not only the first; none means that the definition may be acted on.
+- A problem stands where `places` says its subject stands, else where the definition begins.
+Not checked here: whether the expressions are sound, which only their own language can say.
+"""
+
+from collections.abc import Mapping
+
+from headrace.errors import Location, Problem
+from headrace.model.definitions import Project, Stream, View
+from headrace.model.names import closest, name_fault, topic_fault
+
+__all__ = ["FORMATS", "TIMESTAMP_FORMATS", "validate_project", "validate_stream", "validate_view"]
+
+FORMATS = ("json",)
+TIMESTAMP_FORMATS = ("seconds", "millis", "micros")
+
+#: Subject to location: `name`, `topic`, `column 0`, `output 0`, `watermark` or an option's name.
+Places = Mapping[str, Location]
+
+
+class _Findings:
+    def __init__(self, location: Location, places: Places | None) -> None:
+        self.location = location
+        self.places = places or {}
+        self.problems: list[Problem] = []
+
+    def add(self, subject: str, message: str | None) -> None:
+        if message is not None:
+            self.problems.append(Problem(self.places.get(subject, self.location), message))
+
+    def add_names(self, kind: str, names: list[str]) -> None:
+        seen: set[str] = set()
+        for index, name in enumerate(names):
+            self.add(f"{kind} {index}", name_fault(kind, name))
+            if name.lower() in seen:
+                self.add(
+                    f"{kind} {index}",
+                    f"{kind} {name} stands twice (upper and lower case do not count); rename one",
+                )
+            seen.add(name.lower())
+
+
+def validate_stream(stream: Stream, places: Places | None = None) -> list[Problem]:
+    """Return every problem of one stream."""
+    findings = _Findings(stream.location, places)
+    findings.add("name", name_fault("stream", stream.name))
+    findings.add("topic", topic_fault(stream.topic))
+    if not stream.columns:
+        findings.add("name", f"stream {stream.name} has no columns; write at least one")
+    findings.add_names("column", [column.name for column in stream.columns])
+    names = [column.name for column in stream.columns]
+    if stream.format not in FORMATS:
+        findings.add("format", f"format {stream.format!r} is not built yet; write format = 'json'")
+    if stream.timestamp_format is not None and stream.timestamp_format not in TIMESTAMP_FORMATS:
+        findings.add(
+            "timestamp_format",
+            f"timestamp_format {stream.timestamp_format!r} is not known; write 'seconds', 'millis' "
+            "or 'micros' (since 1970), or leave it out for ISO 8601",
+        )
+    if stream.key is not None and stream.key not in names:
+        findings.add(
+            "key",
+            f"key {stream.key!r} is not a column of {stream.name}{closest(stream.key, names)}",
+        )
+    if stream.event_time is not None:
+        findings.add("watermark", _event_time_fault(stream, stream.event_time))
+    if stream.delay_us < 0:
+        findings.add("watermark", "the watermark's delay is negative; write 0 or more")
+    return findings.problems
+
+
+def _event_time_fault(stream: Stream, name: str) -> str | None:
+    column = next((column for column in stream.columns if column.name == name), None)
+    if column is None:
+        known = [column.name for column in stream.columns]
+        return f"WATERMARK FOR {name}: {stream.name} has no such column{closest(name, known)}"
+    if column.type.kind != "TIMESTAMP":
+        return (
+            f"WATERMARK FOR {name}: the event time must be a TIMESTAMP, not {column.type.sql}; "
+            f"write {name} TIMESTAMP NOT NULL"
+        )
+    if column.nullable:
+        return (
+            f"WATERMARK FOR {name}: a record without an event time has no place in time; "
+            f"write {name} TIMESTAMP NOT NULL"
+        )
+    return None
+
+
+def validate_view(view: View, stream: Stream, places: Places | None = None) -> list[Problem]:
+    """Return every problem of one view over its stream."""
+    findings = _Findings(view.location, places)
+    query = view.query
+    findings.add("name", name_fault("view", view.name))
+    if not query.outputs:
+        findings.add("name", f"view {view.name} has no outputs; select at least one")
+    findings.add_names("output", [output.name for output in query.outputs])
+    if query.window is not None:
+        if stream.event_time is None:
+            findings.add(
+                "window",
+                f"window() needs the event time of {stream.name}, which has none; add to its "
+                "columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS",
+            )
+        if query.window.size_us <= 0:
+            findings.add("window", "the window's size must be more than nothing")
+        if any(column.name.lower() == "window" for column in stream.columns):
+            findings.add(
+                "window",
+                f"{stream.name} has a column named window, which hides window.start; rename it",
+            )
+    elif view.allowed_lateness_us:
+        findings.add(
+            "allowed_lateness",
+            f"allowed_lateness of {view.name}: without a window no record is ever late; remove "
+            "it, or group by window(...)",
+        )
+    if view.allowed_lateness_us < 0:
+        findings.add("allowed_lateness", "allowed_lateness is negative; write 0 or more")
+    return findings.problems
+
+
+def validate_project(project: Project) -> list[Problem]:
+    """Return the problems that lie between definitions: names and topics that collide."""
+    problems: list[Problem] = []
+    taken: dict[str, Stream | View] = {}
+    definitions: list[Stream | View] = [*project.streams, *project.views]
+    for definition in definitions:
+        first = taken.setdefault(definition.name.lower(), definition)
+        if first is not definition:
+            problems.append(
+                Problem(
+                    definition.location,
+                    f"{definition.name} is defined at {first.location} already (streams and views "
+                    "share their names; upper and lower case do not count); rename one",
+                )
+            )
+    side_topics = {f"{definition.name}.dead" for definition in definitions}
+    side_topics |= {f"{view.name}.late" for view in project.views}
+    problems += [
+        Problem(
+            stream.location,
+            f"stream {stream.name} reads {stream.topic}, where this project puts records aside: "
+            "what it could not read would come back to it; read it from another project",
+        )
+        for stream in project.streams
+        if stream.topic in side_topics
+    ]
+    known = {stream.name for stream in project.streams}
+    problems += [
+        Problem(
+            view.location,
+            f"view {view.name} reads {view.query.stream}, which is not a stream of the "
+            f"project{closest(view.query.stream, known)}",
+        )
+        for view in project.views
+        if view.query.stream not in known
+    ]
+    return problems

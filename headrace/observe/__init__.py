@@ -1,0 +1,1 @@
+"""What is going on, and whether it is right: status and audit."""

@@ -1,0 +1,57 @@
+"""Compare two tables of states, key by key."""
+
+import duckdb
+import pyarrow as pa
+
+from headrace.plan.tables import Table, quote
+
+__all__ = ["compare_states"]
+
+_SHOWN = 5
+# Sums over DOUBLE depend on the order of addition in their last digits.
+_TOLERANCE = 1e-9
+
+
+def compare_states(table: Table, recorded: pa.Table, replayed: pa.Table) -> list[str]:
+    """Return how the recorded states differ from the replayed ones, as sentences."""
+    keys = [quote(key.name) for key in table.keys]
+    matches = " AND ".join(f"a.{key} IS NOT DISTINCT FROM b.{key}" for key in keys) or "true"
+    states = [quote(state.name) for state in table.states]
+    if table.appends:
+        # A row's key is its place in the log; everything else has to be equal.
+        states = [name for name in keys if name not in ('"__partition"', '"__offset"')]
+        matches = 'a."__partition" = b."__partition" AND a."__offset" = b."__offset"'
+    doubles = {quote(c.name) for c in table.columns if c.type.kind in ("DOUBLE", "FLOAT")}
+    differs = [
+        f"(abs(a.{name} - b.{name}) > {_TOLERANCE} * greatest(abs(a.{name}), abs(b.{name}), 1)) "
+        f"IS NOT FALSE AND a.{name} IS DISTINCT FROM b.{name}"
+        if name in doubles
+        else f"a.{name} IS DISTINCT FROM b.{name}"
+        for name in states
+    ]
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register("recorded", recorded)
+        connection.register("replayed", replayed)
+        found = connection.execute(
+            f"WITH a AS (SELECT *, true AS __here FROM recorded), "
+            f"b AS (SELECT *, true AS __here FROM replayed) "
+            f"SELECT a, b FROM a FULL JOIN b ON {matches} "
+            f"WHERE a.__here IS NULL OR b.__here IS NULL OR {' OR '.join(differs) or 'false'}"
+        ).fetchall()
+    differences = [f"view {table.view}: {_describe(row[0], row[1])}" for row in found[:_SHOWN]]
+    if len(found) > _SHOWN:
+        differences.append(f"view {table.view}: {len(found) - _SHOWN} more rows differ")
+    return differences
+
+
+def _describe(recorded: dict[str, object], replayed: dict[str, object]) -> str:
+    if recorded["__here"] is None:
+        return f"the table lacks a row that the log makes: {_plain(replayed)}"
+    if replayed["__here"] is None:
+        return f"the table has a row that the log does not make: {_plain(recorded)}"
+    return f"the table has {_plain(recorded)}, the log makes {_plain(replayed)}"
+
+
+def _plain(row: dict[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in row.items() if name != "__here")

@@ -1,0 +1,65 @@
+"""The physical table behind a view: its columns, how two rows of a key merge, what readers see."""
+
+from dataclasses import dataclass
+
+from headrace.schema.types import DataType
+
+__all__ = ["Table", "TableColumn", "quote", "watermark_of"]
+
+
+def quote(name: str) -> str:
+    """Return an identifier quoted for the store."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def watermark_of(view: str, version: str) -> str:
+    """Return SQL for W of a view's stream, at the position of the reader; NULL for -infinity."""
+    return (
+        f"(SELECT watermark FROM headrace.watermarks "
+        f"WHERE view = '{view}' AND version = '{version}')"
+    )
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column. `merge` joins an `{old}` and a `{new}` state; None makes it part of the key."""
+
+    name: str
+    type: DataType
+    merge: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One version of a view's table.
+
+    With `appends` every row is new (its key is the record's place in the log); otherwise a delta's
+    rows merge into the rows of their key. `shown` is what the public name selects.
+    """
+
+    view: str
+    version: str
+    columns: tuple[TableColumn, ...]
+    shown: tuple[str, ...]
+    condition: str = ""
+    appends: bool = False
+
+    @property
+    def name(self) -> str:
+        """The physical name; it carries the version."""
+        return f"{self.view}__{self.version}"
+
+    @property
+    def select(self) -> str:
+        """What readers of the public name see."""
+        return f"SELECT {', '.join(self.shown)} FROM headrace.{quote(self.name)}{self.condition}"
+
+    @property
+    def keys(self) -> tuple[TableColumn, ...]:
+        """The columns that identify a row."""
+        return tuple(column for column in self.columns if column.merge is None)
+
+    @property
+    def states(self) -> tuple[TableColumn, ...]:
+        """The columns that merge."""
+        return tuple(column for column in self.columns if column.merge is not None)

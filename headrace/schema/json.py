@@ -1,0 +1,99 @@
+"""Decode JSON records into typed Arrow columns: lossless or dead, and fast where it is easy.
+
+How: records of a known shape are converted together (json_fast.py), every other one by itself,
+strictly (json_strict.py). Which path a record takes never shows in the answer, so neither do the
+cut into batches and what the decoder has seen before (DESIGN, promise 1).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.schema.json_fast import FastPath
+from headrace.schema.json_strict import Dead, decode_strict
+from headrace.schema.json_values import TIMESTAMP_UNITS
+from headrace.schema.types import Column
+
+__all__ = ["Decoded", "JsonDecoder"]
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What became of a batch. A row is all null where its record is dead."""
+
+    rows: pa.RecordBatch
+    dead: pa.Array  # int64: indices of rows, ascending
+    reasons: pa.Array  # string, one for each of `dead`
+
+
+class JsonDecoder:
+    """Decodes batches by one schema. Picklable; to be used by one thread at a time.
+
+    `fast_count` and `strict_count` say how many records took which path so far.
+    """
+
+    def __init__(self, columns: Sequence[Column], *, timestamp_format: str | None = None) -> None:
+        names = [column.name for column in columns]
+        if not names:
+            raise ValueError("a decoder needs at least one column")
+        if len(set(names)) < len(names):
+            raise ValueError(f"two columns have the same name: {', '.join(names)}")
+        if timestamp_format is not None and timestamp_format not in TIMESTAMP_UNITS:
+            choices = ", ".join(TIMESTAMP_UNITS)
+            raise ValueError(f"timestamp_format is {timestamp_format!r}; write one of {choices}")
+        self.columns = tuple(columns)
+        self.timestamp_format = timestamp_format
+        # Nullable even where the column is not: the rows of dead records are null.
+        self.schema = pa.schema([(column.name, column.type.arrow) for column in columns])
+        self.fast_count = 0
+        self.strict_count = 0
+        self._fast_path = FastPath(self.columns, timestamp_format)
+
+    def decode(self, values: pa.Array | pa.ChunkedArray) -> Decoded:
+        """Return one row for every value, in order; `values` are binary, and null is dead."""
+        if isinstance(values, pa.ChunkedArray):
+            chunks = values.chunks or [pa.array([], values.type)]
+            values = pa.concat_arrays(chunks)
+        values = values.cast(pa.binary())
+        fast = self._fast_path.decode(values)
+        self.fast_count += len(fast.indices)
+        self.strict_count += len(values) - len(fast.indices)
+        if len(fast.indices) == len(values):
+            return self._decoded(fast.arrays, [], [])
+
+        is_fast = np.zeros(len(values), dtype=bool)
+        is_fast[fast.indices] = True
+        strict_indices = np.flatnonzero(~is_fast)
+        rows: list[dict[str, object]] = []
+        dead: list[int] = []
+        reasons: list[str] = []
+        # Where each row will be found: the fast ones first, then the strict ones, then one null.
+        source = np.empty(len(values), dtype=np.int64)
+        source[fast.indices] = np.arange(len(fast.indices))
+        strict_values = values.take(pa.array(strict_indices)).to_pylist()
+        for index, value in zip(strict_indices.tolist(), strict_values, strict=True):
+            try:
+                rows.append(decode_strict(self.columns, value, self.timestamp_format))
+            except Dead as error:
+                dead.append(index)
+                reasons.append(error.reason)
+            else:
+                source[index] = len(fast.indices) + len(rows) - 1
+        source[dead] = len(fast.indices) + len(rows)
+        order = pa.array(source)
+        arrays = [
+            pa.concat_arrays(
+                [array, pa.array([row[name] for row in rows], array.type), pa.nulls(1, array.type)]
+            ).take(order)
+            for name, array in zip(self.schema.names, fast.arrays, strict=True)
+        ]
+        return self._decoded(arrays, dead, reasons)
+
+    def _decoded(self, arrays: list[pa.Array], dead: list[int], reasons: list[str]) -> Decoded:
+        return Decoded(
+            rows=pa.RecordBatch.from_arrays(arrays, schema=self.schema),
+            dead=pa.array(dead, pa.int64()),
+            reasons=pa.array(reasons, pa.string()),
+        )

@@ -1,0 +1,299 @@
+"""The types of columns: one value, four spellings (ours, Spark DDL, Arrow, DuckDB).
+
+Promises:
+- `parse_type(t.sql) == t` for every type, and Spark reads `t.sql` as the same type.
+- `t.arrow` and `t.duckdb` hold every value of the type without loss. TIMESTAMP is an instant:
+  microseconds since 1970 in UTC.
+- What is refused is refused with the type to write instead.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import pyarrow as pa
+
+__all__ = ["Column", "DataType", "Kind", "parse_type"]
+
+Kind = Literal[
+    "BOOLEAN",
+    "TINYINT",
+    "SMALLINT",
+    "INT",
+    "BIGINT",
+    "FLOAT",
+    "DOUBLE",
+    "DECIMAL",
+    "STRING",
+    "BINARY",
+    "DATE",
+    "TIMESTAMP",
+    "ARRAY",
+    "MAP",
+    "STRUCT",
+]
+
+MAX_PRECISION = 38  # of a DECIMAL; the same in Spark, Arrow (128 bits) and DuckDB
+MAX_DEPTH = 32  # of types within types
+
+_NESTED = ("ARRAY", "MAP", "STRUCT")
+_INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+_ARROW: dict[str, pa.DataType] = {
+    "BOOLEAN": pa.bool_(),
+    "TINYINT": pa.int8(),
+    "SMALLINT": pa.int16(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "STRING": pa.string(),
+    "BINARY": pa.binary(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+}
+_DUCKDB = {"INT": "INTEGER", "STRING": "VARCHAR", "BINARY": "BLOB", "TIMESTAMP": "TIMESTAMPTZ"}
+_ALIASES = {
+    "BOOL": "BOOLEAN",
+    "BYTE": "TINYINT",
+    "SHORT": "SMALLINT",
+    "INTEGER": "INT",
+    "LONG": "BIGINT",
+    "REAL": "FLOAT",
+    "DEC": "DECIMAL",
+    "NUMERIC": "DECIMAL",
+    "TIMESTAMP_LTZ": "TIMESTAMP",
+}
+_ADVICE = {
+    "VARCHAR": "write STRING, which has no limit of length",
+    "CHAR": "write STRING, which has no limit of length",
+    "TEXT": "write STRING",
+    "JSON": "write STRING, which takes any JSON value as its text",
+    "VARIANT": "write STRING, which takes any JSON value as its text",
+    "TIMESTAMP_NTZ": "write TIMESTAMP; a time without a zone is read as UTC",
+    "DATETIME": "write TIMESTAMP; a time without a zone is read as UTC",
+    "TIMESTAMPTZ": "write TIMESTAMP, which is an instant in UTC",
+    "TIME": "write STRING, or TIMESTAMP for an instant",
+    "INTERVAL": "write BIGINT, and say the unit in the column's name",
+    "UUID": "write STRING",
+}
+_TOKEN = re.compile(r"\s*(\w+|`(?:[^`]|``)+`|[<>(),:])")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class DataType:
+    """A type. `parts` are an ARRAY's element, a MAP's key and value, or a STRUCT's field types."""
+
+    kind: Kind
+    precision: int = 0
+    scale: int = 0
+    parts: tuple["DataType", ...] = ()
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"there is no type {self.kind}")
+        if self.kind == "DECIMAL":
+            if not 1 <= self.precision <= MAX_PRECISION:
+                raise ValueError(
+                    f"DECIMAL({self.precision},{self.scale}) has {self.precision} digits; "
+                    f"write 1 to {MAX_PRECISION}"
+                )
+            if not 0 <= self.scale <= self.precision:
+                raise ValueError(
+                    f"DECIMAL({self.precision},{self.scale}) has {self.scale} decimals; "
+                    f"write 0 to {self.precision}"
+                )
+        elif self.precision or self.scale:
+            raise ValueError(f"{self.kind} takes no precision")
+        wanted = {"ARRAY": 1, "MAP": 2, "STRUCT": len(self.names)}.get(self.kind, 0)
+        if len(self.parts) != wanted or (self.kind == "STRUCT" and not self.names):
+            raise ValueError(f"{self.kind} has the wrong number of types within it")
+        if self.kind == "MAP" and not self.parts[0].is_orderable:
+            raise ValueError(
+                f"a MAP's key is a single value, not {self.parts[0].sql}; write MAP<STRING, ...>"
+            )
+        # Spark and DuckDB do not tell such names apart, so a value could land in the other field.
+        if len({name.lower() for name in self.names}) < len(self.names):
+            raise ValueError(f"two fields of {self.sql} have the same name (case does not count)")
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether its values are whole numbers."""
+        return self.kind in _INTEGERS
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its values are numbers."""
+        return self.is_integer or self.kind in ("FLOAT", "DOUBLE", "DECIMAL")
+
+    @property
+    def is_orderable(self) -> bool:
+        """Whether its values can be compared and be keys: every type without types within it."""
+        return self.kind not in _NESTED
+
+    @cached_property
+    def sql(self) -> str:
+        """The type as Spark's DDL writes it, in upper case."""
+        if self.kind == "DECIMAL":
+            return f"DECIMAL({self.precision},{self.scale})"
+        if self.kind == "STRUCT":
+            fields = zip(self.names, self.parts, strict=True)
+            return f"STRUCT<{', '.join(f'{_quote(name)}: {part.sql}' for name, part in fields)}>"
+        if self.parts:
+            return f"{self.kind}<{', '.join(part.sql for part in self.parts)}>"
+        return self.kind
+
+    @cached_property
+    def arrow(self) -> pa.DataType:
+        """The Arrow type of its columns."""
+        if self.kind == "DECIMAL":
+            return pa.decimal128(self.precision, self.scale)
+        if self.kind == "ARRAY":
+            return pa.list_(self.parts[0].arrow)
+        if self.kind == "MAP":
+            return pa.map_(self.parts[0].arrow, self.parts[1].arrow)
+        if self.kind == "STRUCT":
+            fields = zip(self.names, self.parts, strict=True)
+            return pa.struct([pa.field(name, part.arrow) for name, part in fields])
+        return _ARROW[self.kind]
+
+    @cached_property
+    def duckdb(self) -> str:
+        """The type as DuckDB writes it."""
+        if self.kind == "DECIMAL":
+            return f"DECIMAL({self.precision},{self.scale})"
+        if self.kind == "ARRAY":
+            return f"{self.parts[0].duckdb}[]"
+        if self.kind == "MAP":
+            return f"MAP({self.parts[0].duckdb}, {self.parts[1].duckdb})"
+        if self.kind == "STRUCT":
+            fields = zip(self.names, self.parts, strict=True)
+            quoted = (
+                f'"{name.replace(chr(34), chr(34) * 2)}" {part.duckdb}' for name, part in fields
+            )
+            return f"STRUCT({', '.join(quoted)})"
+        return _DUCKDB.get(self.kind, self.kind)
+
+    def __str__(self) -> str:
+        return self.sql
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's name, as in the JSON (case counts), its type, and whether it may be null."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+
+
+def parse_type(text: str) -> DataType:
+    """Return the type that a user's SQL or Spark's simpleString names.
+
+    ValueError: not a type, or one we refuse; the message says what to write, not where it stood.
+    """
+    # Not sqlglot's parser: it reads `int int` as INT and drops what it does not know of a field.
+    tokens: list[str] = []
+    at = 0
+    stripped = text.rstrip()
+    while at < len(stripped):
+        match = _TOKEN.match(stripped, at)
+        if match is None:
+            raise ValueError(f"{text!r} is not a type: unexpected {stripped[at:].lstrip()[:20]!r}")
+        tokens.append(match.group(1))
+        at = match.end()
+    reader = _TypeReader(text, tokens)
+    result = reader.read_type()
+    if reader.peek():
+        raise ValueError(f"{text!r} is not a type: unexpected {reader.peek()!r} after {result.sql}")
+    return result
+
+
+class _TypeReader:
+    """Reads one type from a list of tokens, front to back."""
+
+    def __init__(self, text: str, tokens: list[str]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.at = 0
+        self.depth = 0
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self, *expected: str) -> str:
+        token = self.peek()
+        if not token or (expected and token not in expected):
+            wanted = " or ".join(map(repr, expected)) or "a type"
+            found = repr(token) if token else "its end"
+            raise ValueError(f"{self.text!r} is not a type: {wanted} is missing before {found}")
+        self.at += 1
+        return token
+
+    def read_type(self) -> DataType:
+        word = self.take().upper()
+        kind = _ALIASES.get(word, word)
+        if word in _ADVICE:
+            raise ValueError(f"{word} is not a type of Headrace: {_ADVICE[word]}")
+        if kind == "DECIMAL":
+            return self.read_decimal()
+        if kind in _NESTED:
+            self.depth += 1
+            if self.depth > MAX_DEPTH:
+                raise ValueError(f"types are nested more than {MAX_DEPTH} deep")
+            self.take("<")
+            nested = self.read_nested(kind)
+            self.take(">")
+            self.depth -= 1
+            return nested
+        if kind not in _ARROW:
+            known = ", ".join(get_args(Kind))
+            raise ValueError(f"there is no type {word}; the types are {known}")
+        if self.peek() == "(":
+            raise ValueError(f"{word} takes no parameters; write {kind}")
+        return DataType(kind)  # type: ignore[arg-type]  # _ARROW's keys are kinds
+
+    def read_decimal(self) -> DataType:
+        if self.peek() != "(":
+            return DataType("DECIMAL", 10, 0)  # as Spark reads it
+        self.take("(")
+        precision, scale = self.read_number(), 0
+        if self.take(",", ")") == ",":
+            scale = self.read_number()
+            self.take(")")
+        return DataType("DECIMAL", precision, scale)
+
+    def read_number(self) -> int:
+        token = self.take()
+        if not (token.isascii() and token.isdigit() and len(token) < 4):
+            raise ValueError(f"{self.text!r} is not a type: {token!r} is not a number of digits")
+        return int(token)
+
+    def read_nested(self, kind: str) -> DataType:
+        if kind == "ARRAY":
+            return DataType("ARRAY", parts=(self.read_type(),))
+        if kind == "MAP":
+            key = self.read_type()
+            self.take(",")
+            return DataType("MAP", parts=(key, self.read_type()))
+        names: list[str] = []
+        parts: list[DataType] = []
+        while True:
+            name = self.take()
+            if not (name[0] == "`" or name[0].isalnum() or name[0] == "_"):
+                raise ValueError(f"{self.text!r} is not a type: a field's name is missing")
+            names.append(name[1:-1].replace("``", "`") if name[0] == "`" else name)
+            if self.peek() == ":":
+                self.take(":")
+            parts.append(self.read_type())
+            if self.peek().upper() == "NOT":
+                raise ValueError("NOT NULL within a type is not supported; write it on the column")
+            if self.peek() != ",":
+                return DataType("STRUCT", parts=tuple(parts), names=tuple(names))
+            self.take(",")
+
+
+def _quote(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else f"`{name.replace('`', '``')}`"

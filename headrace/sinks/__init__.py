@@ -1,0 +1,1 @@
+"""The outbox on its way to topics, files and databases."""

@@ -1,0 +1,103 @@
+"""Publish the outbox to its topics: every record once, whatever crashes.
+
+An entry names records by their place in the source topic; they are read from there and appended,
+raw, to the partition of the same number, with the reason and the coordinates as headers. The
+producer's id names the set (a version's late or dead records) and its sequence is the source
+offset of the last record. The log keeps both, so whatever of an entry is already there is left
+out: after a crash between append and note, after a replay into a new store, always.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace import faults
+from headrace.errors import TopicExists
+from headrace.ledger.entries import OutboxEntry
+from headrace.log.base import APPENDS, HEADERS, Log, Partition, Producer
+from headrace.store.base import Store
+
+__all__ = ["HEADER_OFFSET", "HEADER_REASON", "HEADER_VERSION", "ensure_topic", "publish"]
+
+HEADER_REASON = "headrace.reason"
+HEADER_VERSION = "headrace.version"
+HEADER_TOPIC = "headrace.topic"
+HEADER_PARTITION = "headrace.partition"
+HEADER_OFFSET = "headrace.offset"
+
+
+def ensure_topic(log: Log, name: str, partitions: int) -> None:
+    """Make a topic unless it is there."""
+    if any(topic.name == name for topic in log.topics()):
+        return
+    try:
+        log.create_topic(name, partitions=partitions)
+    except TopicExists:
+        return  # another process was faster
+
+
+def publish(log: Log, store: Store, epoch: int) -> int:
+    """Publish all that waits and return how many records were appended. ProducerFenced."""
+    appended = 0
+    with store.open() as snapshot:
+        waiting = snapshot.outbox()
+    for number, entry in waiting:
+        faults.reach("before_publish")
+        appended += _publish_entry(log, entry, epoch)
+        faults.reach("during_publish")
+        store.published([number])
+    faults.reach("after_publish")
+    return appended
+
+
+def _publish_entry(log: Log, entry: OutboxEntry, epoch: int) -> int:
+    source = entry.source.partition
+    ensure_topic(log, entry.topic, log.topic(source.topic).partitions)
+    target = Partition(entry.topic, source.number)
+    stored = log.last_sequence(target, entry.producer_id)
+    fresh = pc.greater(entry.offsets, -1 if stored is None else stored)
+    offsets, reasons = entry.offsets.filter(fresh), entry.reasons.filter(fresh)
+    if not len(offsets):
+        return 0
+    records = pa.Table.from_batches(log.read(entry.source)).combine_chunks()
+    # The embedded log's offsets are dense, other logs' are not: look them up.
+    records = records.take(np.searchsorted(records["offset"].to_numpy(), offsets.to_numpy()))
+    headers = _headers(records, entry, reasons)
+    table = pa.table([records["key"], records["value"], headers], schema=APPENDS)
+    producer = Producer(entry.producer_id, epoch, offsets[-1].as_py())
+    log.append(entry.topic, table, partition=source.number, producer=producer)
+    return len(offsets)
+
+
+def _headers(records: pa.Table, entry: OutboxEntry, reasons: pa.Array) -> pa.Array:
+    """Return each record's own headers with ours after them, without a loop over records."""
+    count = records.num_rows
+    source = entry.source.partition
+    ours = {
+        HEADER_REASON: reasons.cast(pa.binary()),
+        HEADER_VERSION: _repeat(entry.producer_id.rpartition("@")[2], count),
+        HEADER_TOPIC: _repeat(source.topic, count),
+        HEADER_PARTITION: _repeat(str(source.number), count),
+        HEADER_OFFSET: records["offset"].cast(pa.string()).combine_chunks().cast(pa.binary()),
+    }
+    own = records["headers"].combine_chunks().fill_null([])
+    own_counts = pc.list_value_length(own).to_numpy()
+    names = [own.flatten().field("name"), *(_repeat(name, count, pa.string()) for name in ours)]
+    values = [own.flatten().field("value"), *ours.values()]
+    # Where each header goes: a record's own first, then ours in order.
+    ends = np.cumsum(own_counts + len(ours))
+    starts = ends - own_counts - len(ours)
+    rank = np.arange(own_counts.sum()) - np.repeat(np.cumsum(own_counts) - own_counts, own_counts)
+    places = [np.repeat(starts, own_counts) + rank]
+    places += [starts + own_counts + i for i in range(len(ours))]
+    order = np.argsort(np.concatenate(places))
+    struct = pa.StructArray.from_arrays(
+        [pa.concat_arrays(names).take(order), pa.concat_arrays(values).take(order)],
+        fields=list(HEADERS.value_type),
+    )
+    return pa.ListArray.from_arrays(np.concatenate(([0], ends)).astype(np.int32), struct)
+
+
+def _repeat(text: str, count: int, type: pa.DataType | None = None) -> pa.Array:
+    array = pa.repeat(pa.scalar(text, pa.string()), count)
+    return array if type is not None else array.cast(pa.binary())

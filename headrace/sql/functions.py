@@ -1,0 +1,207 @@
+"""Which functions a view may call: the answer must follow from the log alone, and must merge.
+
+Judged on tokens, not on sqlglot's tree: the tree forgets where functions stood and renames some.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import Token, TokenType
+
+from headrace.errors import Problem
+from headrace.sql.statements import nesting
+from headrace.sql.text import NOT_FUNCTIONS, Source, word, words
+
+__all__ = ["AGGREGATES", "FunctionCall", "find_calls", "refused_functions"]
+
+#: Aggregates that can be merged turn by turn, and the names that Spark also knows them by.
+AGGREGATES = {
+    "count": "count",
+    "sum": "sum",
+    "min": "min",
+    "max": "max",
+    "avg": "avg",
+    "mean": "avg",
+}
+
+_TIME = words(
+    "curdate current_date current_time current_timestamp getdate localtime localtimestamp now "
+    "sysdate"
+)
+_CHANCE = words("rand randn random randstr shuffle uniform uuid aes_encrypt")
+_PLACE = words(
+    "current_catalog current_database current_schema current_timezone current_user "
+    "input_file_block_length input_file_block_start input_file_name java_method "
+    "monotonically_increasing_id reflect session_user spark_partition_id try_reflect user "
+    "version"
+)
+#: Those that Spark also calls without parentheses, unless a column has that name.
+_BARE = words(
+    "current_date current_time current_timestamp current_user localtimestamp session_user user"
+)
+_GENERATORS = words(
+    "explode explode_outer flatten_outer inline inline_outer json_tuple posexplode "
+    "posexplode_outer stack variant_explode variant_explode_outer"
+)
+_RANKS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
+_OTHER_AGGREGATES = words(
+    "any any_value approx_count_distinct approx_percentile approx_top_k array_agg bit_and bit_or "
+    "bit_xor bitmap_construct_agg bitmap_or_agg bool_and bool_or collect_list collect_set corr "
+    "count_if count_min_sketch covar_pop covar_samp every first first_value group_concat grouping "
+    "grouping_id histogram_numeric hll_sketch_agg hll_union_agg kurtosis last last_value listagg "
+    "max_by median min_by mode percentile percentile_approx percentile_cont percentile_disc "
+    "quantile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy "
+    "regr_syy schema_of_variant_agg skewness some std stddev stddev_pop stddev_samp string_agg "
+    "try_avg try_sum var_pop var_samp variance"
+)
+_INSTEAD = {
+    "count_if": "write sum(CASE WHEN condition THEN 1 ELSE 0 END)",
+    "bool_and": "write min(CASE WHEN condition THEN 1 ELSE 0 END) = 1",
+    "every": "write min(CASE WHEN condition THEN 1 ELSE 0 END) = 1",
+    "bool_or": "write max(CASE WHEN condition THEN 1 ELSE 0 END) = 1",
+    "any": "write max(CASE WHEN condition THEN 1 ELSE 0 END) = 1",
+    "some": "write max(CASE WHEN condition THEN 1 ELSE 0 END) = 1",
+    "try_sum": "write sum",
+    "try_avg": "write avg",
+}
+_NOW_LITERAL = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+_TYPED_LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME")
+
+
+@dataclass(frozen=True)
+class FunctionCall:
+    """A call within tokens: indexes of its name and of its parentheses."""
+
+    name: str  # in lower case
+    at: int
+    opening: int
+    closing: int
+
+
+def find_calls(tokens: Sequence[Token]) -> Iterator[FunctionCall]:
+    """Yield every function call, also within others, in the order of their names."""
+    for at, token in enumerate(tokens[:-1]):
+        opening = tokens[at + 1]
+        if opening.token_type != TokenType.L_PAREN:
+            continue
+        is_name = bool(word(token)) and word(token) not in NOT_FUNCTIONS
+        # ANY and SOME are also functions, but not after LIKE and not after a comparison.
+        if word(token) in ("ANY", "SOME"):
+            is_name = at == 0 or _starts_operand(tokens[at - 1])
+        is_type = at > 0 and (word(tokens[at - 1]) == "AS" or tokens[at - 1].text == "::")
+        if (is_name and not is_type) or token.token_type == TokenType.IDENTIFIER:
+            yield FunctionCall(str(token.text).lower(), at, at + 1, _closing(tokens, at + 1))
+
+
+def _starts_operand(previous: Token) -> bool:
+    return word(previous) in ("", "AND", "OR", "NOT", "WHEN", "THEN", "ELSE", "SELECT") and (
+        previous.text not in ("=", "<", ">", "<=", ">=", "<>", "!=", "==")
+    )
+
+
+def _closing(tokens: Sequence[Token], opening: int) -> int:
+    depth = 0
+    for index in range(opening, len(tokens)):
+        depth += nesting(tokens[index])
+        if depth == 0:
+            return index
+    return len(tokens) - 1
+
+
+def refused_functions(
+    source: Source, tokens: Sequence[Token], columns: Collection[str]
+) -> list[Problem]:
+    """Return a problem for everything in an expression that no view may use.
+
+    `columns` are the stream's, in lower case: a column hides a function without parentheses.
+    """
+    problems: list[Problem] = []
+    for call in find_calls(tokens):
+        message = _call_fault(call)
+        if message is None and call.closing + 1 < len(tokens):
+            message = _suffix_fault(call.name, tokens[call.closing + 1 : call.closing + 3])
+        if message is not None:
+            problems.append(source.problem(tokens[call.at], message))
+    for index, token in enumerate(tokens):
+        following = tokens[index + 1] if index + 1 < len(tokens) else None
+        message = None
+        if word(token) == "SELECT":
+            message = "subqueries are not supported; a view reads one stream and nothing else"
+        elif word(token) in _TYPED_LITERALS and following is not None:
+            if following.token_type == TokenType.STRING and _NOW_LITERAL.match(following.text):
+                message = (
+                    f"{word(token)} '{following.text}' depends on when it is asked, not on the "
+                    "log; write a fixed time, or use the record's own time"
+                )
+        elif _is_bare(tokens, index) and word(token).lower() not in columns:
+            message = _unfit(word(token).lower())
+        if message is not None:
+            problems.append(source.problem(token, message))
+    return problems
+
+
+def _is_bare(tokens: Sequence[Token], index: int) -> bool:
+    following = tokens[index + 1].text if index + 1 < len(tokens) else ""
+    preceding = tokens[index - 1].text if index else ""
+    return word(tokens[index]).lower() in _BARE and following not in ("(", ".") and preceding != "."
+
+
+def _call_fault(call: FunctionCall) -> str | None:
+    name = call.name
+    if name in _TIME | _CHANCE | _PLACE:
+        return _unfit(name)
+    if name == "unix_timestamp" and call.closing == call.opening + 1:
+        return _unfit("unix_timestamp()")
+    if name in AGGREGATES and call.closing == call.opening + 1:
+        return f"{name}() takes exactly one argument"
+    if name == "watermark":
+        return "watermark() is not built yet; use the record's own time"
+    if name in ("session_window", "cumulate", "hop", "tumble"):
+        return (
+            f"{name}() is not built yet; tumbling windows are: GROUP BY window(<event time>, "
+            "'1 minute')"
+        )
+    if name == "window_time":
+        return "window_time() is not built yet; use window.end"
+    if name in _GENERATORS:
+        return (
+            f"{name}() makes several rows of one record, which is not built yet; append one "
+            "record per row"
+        )
+    if name in _RANKS:
+        return f"{name}() ranks rows, which is not built yet; rank them when you read the view"
+    if name in _OTHER_AGGREGATES or name.startswith(("approx_", "regr_")):
+        instead = _INSTEAD.get(name, "use count, sum, min, max or avg")
+        return f"the aggregate {name}() is not built yet; {instead}"
+    return None
+
+
+def _unfit(name: str) -> str:
+    if name in _TIME or name == "unix_timestamp()":
+        reason = "depends on when it is asked, not on the log"
+        instead = "use the record's own time (watermark() is not built yet)"
+    elif name in _CHANCE:
+        reason = "gives another answer every time"
+        instead = "let the producer put the value into the record"
+    else:
+        reason = "depends on where the query runs, not on the log"
+        instead = "let the producer put the value into the record"
+    return f"{name} {reason}, so a replay would differ; {instead}"
+
+
+def _suffix_fault(name: str, following: Sequence[Token]) -> str | None:
+    first = word(following[0])
+    second = following[1].text if len(following) > 1 else ""
+    if first == "OVER":
+        return (
+            f"{name}() OVER: window functions are not built yet; write GROUP BY, or use OVER when "
+            "you read the view"
+        )
+    if first == "FILTER" and second == "(":
+        return (
+            f"{name}() FILTER is not built yet; write {name}(CASE WHEN condition THEN argument END)"
+        )
+    if first == "WITHIN" or (first in ("IGNORE", "RESPECT") and second.upper() == "NULLS"):
+        return f"{first} after {name}() is not supported; remove it"
+    return None

@@ -1,0 +1,215 @@
+"""`CREATE STREAM name (columns, WATERMARK ...) WITH (...)` into a Stream."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import Token, TokenType
+
+from headrace.errors import Location, Problem
+from headrace.model.definitions import Stream
+from headrace.model.validate import validate_stream
+from headrace.schema.types import Column, parse_type
+from headrace.sql.durations import parse_duration
+from headrace.sql.options import Option, read_options
+from headrace.sql.statements import Cursor, Statement, nesting
+from headrace.sql.text import Refused, Source, word, words
+
+__all__ = ["STREAM_OPTIONS", "read_stream"]
+
+STREAM_OPTIONS = ("topic", "format", "key", "timestamp_format")
+
+
+@dataclass
+class _Body:
+    """What stands between the parentheses, as far as it could be read."""
+
+    columns: list[Column] = field(default_factory=list)
+    places: dict[str, Location] = field(default_factory=dict)
+    event_time: Token | None = None
+    delay_us: int = 0
+
+
+def read_stream(
+    statement: Statement, cursor: Cursor, problems: list[Problem]
+) -> tuple[Stream, bool]:
+    """Read what follows CREATE STREAM; single problems are added, and the rest is read on.
+
+    Returned with the stream: whether all its columns and its watermark could be read, so that
+    views over it can be judged. Refused: so little could be read that there is no stream to return.
+    """
+    source = statement.source
+    name = cursor.take_name("name of the stream")
+    if cursor.next_is("AS") or cursor.next_is("WITH"):
+        raise (
+            _derived(cursor)
+            if cursor.next_is("AS")
+            else cursor.refuse(
+                f"stream {name.text} has no columns; write CREATE STREAM {name.text} "
+                "(column TYPE, ...) WITH (...)"
+            )
+        )
+    inside = cursor.take_parenthesised(f"the columns of {name.text}")
+    before = len(problems)
+    body = _read_body(source, name, inside, problems)
+    sound = len(problems) == before
+    options: Mapping[str, Option] = {}
+    if cursor.accept("WITH"):
+        options = read_options(cursor, "CREATE STREAM", STREAM_OPTIONS, problems)
+    if cursor.next_is("AS"):
+        raise _derived(cursor)
+    if not cursor.done:
+        raise cursor.refuse(
+            f"the statement should end here{cursor.found()}; write ; between statements"
+        )
+    stream = _build(statement, name, body, options)
+    places = body.places | {key: source.location(each.value.start) for key, each in options.items()}
+    places["name"] = source.location(name.start)
+    if sound or body.columns:
+        problems += validate_stream(stream, places)
+    return stream, sound
+
+
+def _build(statement: Statement, name: Token, body: _Body, options: Mapping[str, Option]) -> Stream:
+    spelling = {column.name.lower(): column.name for column in body.columns}
+
+    def text(option: str) -> str | None:
+        return options[option].text if option in options else None
+
+    def column(written: str | None) -> str | None:
+        return None if written is None else spelling.get(written.lower(), written)
+
+    topic, encoding = text("topic"), text("format")
+    return Stream(
+        name=name.text,
+        columns=tuple(body.columns),
+        topic=name.text if topic is None else topic,
+        format="json" if encoding is None else encoding.lower(),
+        event_time=column(body.event_time.text) if body.event_time else None,
+        delay_us=body.delay_us,
+        key=column(text("key")),
+        timestamp_format=text("timestamp_format"),
+        sql=statement.sql,
+        location=statement.location,
+    )
+
+
+def _derived(cursor: Cursor) -> Refused:
+    return cursor.refuse(
+        "CREATE STREAM ... AS is not built yet; give the stream its columns, and write the query "
+        "as CREATE MATERIALIZED VIEW ... AS SELECT ..."
+    )
+
+
+def _read_body(
+    source: Source, name: Token, tokens: Sequence[Token], problems: list[Problem]
+) -> _Body:
+    body = _Body()
+    if not tokens:
+        message = f"stream {name.text} has no columns; write (column TYPE, ...)"
+        problems.append(source.problem(name, message))
+        return body
+    for part in _split_items(tokens):
+        try:
+            if not part:
+                raise source.refuse(
+                    name, f"a column of {name.text} is missing; remove the comma that has none"
+                )
+            cursor = Cursor(source, part)
+            if word(part[0]) == "WATERMARK" and word(cursor.peek(1)) == "FOR":
+                _read_watermark(cursor, body)
+            else:
+                body.columns.append(_read_column(cursor))
+                body.places[f"column {len(body.columns) - 1}"] = source.location(part[0].start)
+        except Refused as refused:
+            problems += refused.problems
+    return body
+
+
+def _split_items(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
+    """Split at commas outside of parentheses and of `<...>` within types."""
+    items: list[tuple[Token, ...]] = []
+    begin = depth = 0
+    for index, token in enumerate(tokens):
+        depth += nesting(token)
+        if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+            if set(token.text) == {"<"}:
+                depth += len(token.text)
+            elif set(token.text) == {">"}:
+                depth -= len(token.text)
+        if depth == 0 and token.token_type == TokenType.COMMA:
+            items.append(tuple(tokens[begin:index]))
+            begin = index + 1
+    return [*items, tuple(tokens[begin:])]
+
+
+def _read_column(cursor: Cursor) -> Column:
+    name = cursor.take_name("name of a column")
+    begin = cursor.at
+    while not (cursor.done or cursor.next_is("NOT") or cursor.next_is("NULL")):
+        token = cursor.take("the type")
+        if cursor.at - begin > 1 and word(token).partition(" ")[0] in _NOT_TYPES:
+            raise cursor.source.refuse(
+                token,
+                f"column {name.text}: {word(token)} is not supported; after the type only "
+                "NOT NULL may stand",
+            )
+    tokens = cursor.tokens[begin : cursor.at]
+    if not tokens:
+        raise cursor.source.refuse(name, f"column {name.text} has no type; write {name.text} TYPE")
+    nullable = not cursor.accept("NOT", "NULL")
+    if nullable:
+        cursor.accept("NULL")
+    if not cursor.done:
+        raise cursor.refuse(
+            f"column {name.text}: after the type only NOT NULL may stand{cursor.found()}"
+        )
+    try:
+        type_ = parse_type(_without_comments(cursor.source, tokens))
+    except ValueError as error:
+        raise cursor.source.refuse(tokens[0], f"column {name.text}: {error}") from error
+    return Column(name.text, type_, nullable)
+
+
+_NOT_TYPES = words("AS CHECK COLLATE COMMENT DEFAULT GENERATED PRIMARY REFERENCES UNIQUE")
+
+
+def _without_comments(source: Source, tokens: Sequence[Token]) -> str:
+    return " ".join(source.text[token.start : token.end + 1] for token in tokens)
+
+
+def _read_watermark(cursor: Cursor, body: _Body) -> None:
+    source = cursor.source
+    start = cursor.take("WATERMARK")
+    cursor.expect("FOR")
+    column = cursor.take_name("column of the event time")
+    if "ADAPTIVE" in map(word, cursor.tokens):
+        adaptive = next(token for token in cursor.tokens if word(token) == "ADAPTIVE")
+        raise source.refuse(
+            adaptive,
+            f"ADAPTIVE watermarks are not built yet; write WATERMARK FOR {column.text} AS "
+            f"{column.text} - INTERVAL 30 SECONDS",
+        )
+    how = f"write WATERMARK FOR {column.text} AS {column.text} - INTERVAL 30 SECONDS"
+    if not cursor.accept("AS"):
+        raise cursor.refuse(f"AS is expected here{cursor.found()}; {how}")
+    again = cursor.take_name("column of the event time")
+    if again.text.lower() != column.text.lower():
+        raise source.refuse(again, f"the watermark is of {column.text}, not {again.text}; {how}")
+    delay_us = 0
+    if not cursor.done:
+        if not cursor.accept("-"):
+            raise cursor.refuse(f"only - INTERVAL may stand here{cursor.found()}; {how}")
+        if not cursor.accept("INTERVAL"):
+            raise cursor.refuse(f"INTERVAL is expected here{cursor.found()}; {how}")
+        interval = cursor.rest()
+        try:
+            delay_us = parse_duration(" ".join(str(token.text) for token in interval))
+        except ValueError as error:
+            raise source.refuse(
+                interval[0] if interval else again, f"the watermark's delay: {error}"
+            ) from error
+    if body.event_time is not None:
+        raise source.refuse(start, "a stream has one WATERMARK; remove this one")
+    body.event_time = column
+    body.delay_us = delay_us
+    body.places["watermark"] = source.location(column.start)

@@ -1,0 +1,181 @@
+"""The text of a file as tokens that know where they stand.
+
+Promises:
+- Every token's `start` and `end` are offsets into the file, so each has a line and a column.
+- `'it''s'` is one token, as Spark 4 reads it (sqlglot alone would make it two and lose the quote).
+- `render` gives the same text for the same tokens, whatever comments and white space stood between.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import Dialect, Token, TokenType
+from sqlglot.errors import SqlglotError
+
+from headrace.errors import Location, Problem
+
+__all__ = ["SPARK", "Refused", "Source", "identifier", "render", "word", "words"]
+
+SPARK = Dialect.get_or_raise("spark")
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the set of words in a text."""
+    return frozenset(text.split())
+
+
+#: Words after which a parenthesis opens a group or a list, not the arguments of a function.
+NOT_FUNCTIONS = words(
+    "ALL AND ANY AS BETWEEN BY CASE DISTINCT DIV ELSE ESCAPE FOR FROM ILIKE IN INTERVAL IS LIKE "
+    "NOT ON OR OVER REGEXP RLIKE SELECT SOME THEN VALUES WHEN WHERE"
+)
+#: Words that Spark's strictest settings would take for a call, not for a column.
+_ALSO_FUNCTIONS = words("current_time localtimestamp session_user user")
+_WORD = re.compile(r"\w+")
+_OPERATOR = re.compile(r"[<>=|&!:^]+")
+
+
+class Refused(Exception):
+    """What was being read is refused; carries why. It never leaves this room."""
+
+    def __init__(self, *problems: Problem) -> None:
+        self.problems = problems
+        super().__init__("\n".join(map(str, problems)))
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of definitions."""
+
+    file: str
+    text: str
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+
+    def location(self, offset: int) -> Location:
+        """Return the line and column of an offset."""
+        line = bisect_right(self._line_starts, offset)
+        return Location(self.file, line, offset - self._line_starts[line - 1] + 1)
+
+    def problem(self, where: Token | int, message: str) -> Problem:
+        """Return a problem at a token or an offset."""
+        return Problem(self.location(where if isinstance(where, int) else where.start), message)
+
+    def refuse(self, where: Token | int, message: str) -> Refused:
+        """Return the exception that refuses what stands at a token or an offset."""
+        return Refused(self.problem(where, message))
+
+    def tokenize(self) -> list[Token]:
+        """Return the tokens. Refused: a quote or comment has no end, or a character no meaning."""
+        try:
+            tokens = SPARK.tokenize(self.text)
+        except SqlglotError as error:
+            offset = self._unclosed()
+            raise self.refuse(
+                offset, "cannot be read from here: a quote or comment that opens has no end"
+            ) from error
+        return self._join_quotes(tokens)
+
+    def slice(self, tokens: Sequence[Token]) -> str:
+        """Return the text from the first token to the last, as written."""
+        return self.text[tokens[0].start : tokens[-1].end + 1]
+
+    def _join_quotes(self, tokens: Sequence[Token]) -> list[Token]:
+        joined: list[Token] = []
+        for token in tokens:
+            last = joined[-1] if joined else None
+            if (
+                last is not None
+                and last.token_type == token.token_type == TokenType.STRING
+                and last.end + 1 == token.start
+                and self.text[last.end] == self.text[token.start]
+            ):
+                text = f"{last.text}{self.text[last.end]}{token.text}"
+                joined[-1] = Token(
+                    TokenType.STRING, text, token.line, token.col, last.start, token.end
+                )
+            else:
+                joined.append(token)
+        return joined
+
+    def _unclosed(self) -> int:
+        """Return where the quote or comment begins that has no end."""
+        pattern = re.compile(
+            r"--[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|`[^`]*`|(/\*|['\"`])", re.S
+        )
+        found = (match.start() for match in pattern.finditer(self.text) if match.group(1))
+        return next(found, 0)
+
+
+def word(token: Token | None) -> str:
+    """Return a bare word in upper case; for anything else, quoted names too, an empty string."""
+    quoted = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.RAW_STRING, TokenType.HEX_STRING)
+    if token is None or token.token_type in quoted or not _WORD.match(token.text):
+        return ""
+    return str(token.text).upper()
+
+
+def identifier(name: str) -> str:
+    """Return a name as SQL, in backquotes where it would not be read as a name otherwise."""
+    if name.isidentifier() and name.isascii() and name.lower() not in _ALSO_FUNCTIONS:
+        tokens = SPARK.tokenize(name)
+        if len(tokens) == 1 and tokens[0].token_type == TokenType.VAR:
+            return name
+    return f"`{name.replace('`', '``')}`"
+
+
+def render(source: Source, tokens: Sequence[Token], edits: Mapping[int, str | None]) -> str:
+    """Return tokens as SQL text with one way of spacing.
+
+    `edits` maps a token's start to what stands there instead; None leaves the token out. The
+    text is the user's own, because what sqlglot generates is not always what Spark would read.
+    """
+    parts: list[str] = []
+    previous: Token | None = None
+    for token in tokens:
+        if previous is not None and token.start == previous.start:
+            continue  # `1L` is three tokens over the same two characters
+        text = edits[token.start] if token.start in edits else _written(source, token)
+        if text is None:
+            continue
+        if previous is not None and _spaced(previous, token):
+            parts.append(" ")
+        parts.append(text)
+        previous = token
+    return "".join(parts)
+
+
+def _written(source: Source, token: Token) -> str:
+    text = source.text[token.start : token.end + 1]
+    if token.token_type == TokenType.STRING and text[:1] in "'\"":
+        quote = text[0]
+        # A doubled quote, which every reader of this text must take for one quote.
+        inner = re.sub(
+            rf"\\.|{quote}{quote}",
+            lambda match: "\\" + quote if match[0] == quote * 2 else match[0],
+            text[1:-1],
+            flags=re.DOTALL,
+        )
+        return f"{quote}{inner}{quote}"
+    return text
+
+
+def _spaced(left: Token, right: Token) -> bool:
+    if right.text in (")", "]", ",", ".") and right.token_type != TokenType.STRING:
+        return False
+    if left.text in ("(", "[", ".") and left.token_type != TokenType.STRING:
+        return False
+    if right.text == "[":
+        return False
+    if right.text == "(":
+        is_name = left.token_type == TokenType.IDENTIFIER or bool(word(left))
+        return not (is_name and word(left) not in NOT_FUNCTIONS)
+    adjacent = left.end + 1 == right.start
+    # `>>` reaches us as two tokens, and must not come apart.
+    both_operators = _OPERATOR.fullmatch(left.text) and _OPERATOR.fullmatch(right.text)
+    return not (adjacent and both_operators)

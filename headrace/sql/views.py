@@ -1,0 +1,88 @@
+"""`CREATE MATERIALIZED VIEW name WITH (...) AS SELECT ...` into a View."""
+
+from collections.abc import Mapping
+
+from headrace.errors import Problem
+from headrace.model.definitions import Stream, View
+from headrace.model.names import closest, name_fault
+from headrace.model.validate import validate_view
+from headrace.sql.durations import parse_duration
+from headrace.sql.options import Option, read_options
+from headrace.sql.queries import QueryReader
+from headrace.sql.select import Clauses, read_clauses
+from headrace.sql.statements import Cursor, Statement
+from headrace.sql.text import Source, word
+
+__all__ = ["VIEW_OPTIONS", "read_view"]
+
+VIEW_OPTIONS = ("allowed_lateness",)
+
+#: Streams by name in lower case; None for one whose own statement was refused.
+Streams = Mapping[str, Stream | None]
+
+
+def read_view(
+    statement: Statement, cursor: Cursor, streams: Streams, problems: list[Problem]
+) -> View | None:
+    """Read what follows CREATE MATERIALIZED VIEW; problems are added, and then there is no view.
+
+    Refused: nothing more could be read.
+    """
+    source, before = statement.source, len(problems)
+    name = cursor.take_name("name of the view")
+    options: Mapping[str, Option] = {}
+    if cursor.accept("WITH"):
+        options = read_options(cursor, "CREATE MATERIALIZED VIEW", VIEW_OPTIONS, problems)
+    if not cursor.accept("AS"):
+        raise cursor.refuse(
+            f"AS is expected here{cursor.found()}; write CREATE MATERIALIZED VIEW {name.text} "
+            "AS SELECT ..."
+        )
+    places = {key: source.location(option.value.start) for key, option in options.items()}
+    places["name"] = source.location(name.start)
+    lateness_us = _read_lateness(source, options, problems)
+    clauses = read_clauses(cursor, problems)
+    stream = _find_stream(source, clauses, streams, problems)
+    fault = name_fault("view", name.text)
+    if stream is None:
+        problems += [Problem(places["name"], fault)] if fault else []
+        return None
+    query = QueryReader(source, stream, clauses, problems).read()
+    if query is None or len(problems) > before:
+        problems += [Problem(places["name"], fault)] if fault else []
+        return None
+    view = View(name.text, query, lateness_us, statement.sql, statement.location)
+    places |= {f"output {index}": each.location for index, each in enumerate(query.outputs)}
+    problems += validate_view(view, stream, places)
+    return view
+
+
+def _read_lateness(source: Source, options: Mapping[str, Option], problems: list[Problem]) -> int:
+    option = options.get("allowed_lateness")
+    if option is None:
+        return 0
+    try:
+        return parse_duration(option.text)
+    except ValueError as error:
+        problems.append(source.problem(option.value, f"allowed_lateness: {error}"))
+        return 0
+
+
+def _find_stream(
+    source: Source, clauses: Clauses, streams: Streams, problems: list[Problem]
+) -> Stream | None:
+    name, alias = clauses.stream, clauses.alias
+    if name is None:
+        return None
+    if alias is not None and (name_fault("alias", alias.text) or word(alias) == "WINDOW"):
+        problems.append(source.problem(alias, f"alias {alias.text} is reserved; choose another"))
+    if name.text.lower() not in streams:
+        known = [stream.name for stream in streams.values() if stream is not None]
+        problems.append(
+            source.problem(
+                name,
+                f"there is no stream {name.text}{closest(name.text, known)}; a view reads a "
+                "stream, so write CREATE STREAM first (views over views are not built yet)",
+            )
+        )
+    return streams.get(name.text.lower())

@@ -1,0 +1,141 @@
+"""What a store is to the engine: tables and ledger behind one commit.
+
+Promises every implementation keeps, held by `headrace.testing.store_contract`:
+- `commit` makes all of a turn visible at once, or nothing of it, whatever crashes.
+- Only the newest epoch commits, and a unit's turns commit once, in order: EngineFenced otherwise.
+- A snapshot sees one committed state of everything for as long as it is open.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import pyarrow as pa
+
+from headrace.ledger.entries import (
+    Commit,
+    Counters,
+    Holding,
+    OutboxEntry,
+    Owner,
+    PlannedTurn,
+    Progress,
+    Seed,
+    StreamPartition,
+    TurnReport,
+)
+from headrace.plan.tables import Table
+
+__all__ = ["MAX_ROWS", "MAX_SECONDS", "Snapshot", "Store"]
+
+MAX_ROWS = 10_000  # of a query from outside
+MAX_SECONDS = 30.0
+
+
+class Snapshot(Protocol):
+    """One committed state, for reading."""
+
+    def query(self, sql: str, *, max_rows: int | None = MAX_ROWS) -> pa.Table:
+        """Answer one reading statement. QueryRefused: not one, or past its limits."""
+        ...
+
+    def states(self, table: Table) -> pa.Table:
+        """Return the rows of a physical table: keys and merged states."""
+        ...
+
+    def holdings(self) -> list[Holding]:
+        """Return every version and the unit that maintains it."""
+        ...
+
+    def progress(self, unit: str) -> dict[StreamPartition, Progress]:
+        """Return how far a unit has read."""
+        ...
+
+    def counters(self) -> dict[Owner, Counters]:
+        """Return the counters of every version."""
+        ...
+
+    def turns(self, unit: str, *, last: int = 1) -> list[TurnReport]:
+        """Return the last turns of a unit, newest first."""
+        ...
+
+    def units(self) -> dict[str, int]:
+        """Return every unit and its last committed turn."""
+        ...
+
+    def outbox(self) -> list[tuple[int, OutboxEntry]]:
+        """Return what is to be published, in order, with its number."""
+        ...
+
+    def outbox_records(self) -> int:
+        """Return how many records wait to be published."""
+        ...
+
+    def state_rows(self) -> dict[str, int]:
+        """Return the rows of every physical table."""
+        ...
+
+
+class Store(Protocol):
+    """Tables and ledger. One engine writes; any number of threads read."""
+
+    def begin_epoch(self) -> int:
+        """Take over: return a new epoch, after which no older one commits."""
+        ...
+
+    def open(self) -> AbstractContextManager[Snapshot]:
+        """Open the last committed state for reading."""
+        ...
+
+    def prepare(self, table: Table) -> None:
+        """Make the physical table of a version unless it is there; readers do not see it yet."""
+        ...
+
+    def hold(
+        self,
+        epoch: int,
+        holdings: Sequence[Holding],
+        progress: Mapping[str, Mapping[StreamPartition, Progress]],
+    ) -> None:
+        """Enter new versions and, for new units, where they begin to read."""
+        ...
+
+    def journal(self, planned: PlannedTurn) -> None:
+        """Note what a turn will read, before it reads. EngineFenced."""
+        ...
+
+    def journalled(self, unit: str) -> PlannedTurn | None:
+        """Return the turn that a unit had planned and not committed."""
+        ...
+
+    def stage(self, table: Table, delta: pa.Table) -> pa.Table:
+        """Bring a delta into the table's columns and types; nobody can see it yet."""
+        ...
+
+    def commit(self, commit: Commit) -> None:
+        """Make a turn visible. EngineFenced, MergeFailed (names the view), DiskFull."""
+        ...
+
+    def show(self, epoch: int, unit: str, tables: Sequence[Table]) -> None:
+        """Give tables their public names; versions that a unit brings replace the older ones.
+
+        In one transaction: the unit's holdings and progress pass to the main unit, whose position
+        must be the same; replaced versions are dropped.
+        """
+        ...
+
+    def drop(self, epoch: int, holdings: Sequence[Holding]) -> None:
+        """Forget versions that no definition names any more, and their tables."""
+        ...
+
+    def published(self, numbers: Sequence[int]) -> None:
+        """Forget outbox entries that are in the log."""
+        ...
+
+    def seeds(self, stream: str, version: str) -> list[Seed]:
+        """Return the saved clocks of a stream version, by partition and offset."""
+        ...
+
+    def close(self) -> None:
+        """Release the store."""
+        ...

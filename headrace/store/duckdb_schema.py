@@ -1,0 +1,52 @@
+"""The ledger's tables in DuckDB. Everything of ours is in the schema `headrace`."""
+
+__all__ = ["SCHEMA", "SCHEMA_VERSION"]
+
+SCHEMA_VERSION = 1
+
+SCHEMA = (
+    "CREATE SCHEMA IF NOT EXISTS headrace",
+    "CREATE TABLE IF NOT EXISTS headrace.engine (schema_version INTEGER, epoch BIGINT)",
+    "CREATE TABLE IF NOT EXISTS headrace.units (unit VARCHAR PRIMARY KEY, turn BIGINT)",
+    """CREATE TABLE IF NOT EXISTS headrace.holdings (
+        kind VARCHAR, name VARCHAR, version VARCHAR, unit VARCHAR, stream VARCHAR, delay_us BIGINT,
+        sql VARCHAR, stream_sql VARCHAR, state VARCHAR, reason VARCHAR)""",
+    """CREATE TABLE IF NOT EXISTS headrace.progress (
+        unit VARCHAR, stream VARCHAR, partition INTEGER, next_offset BIGINT, clock_us BIGINT,
+        PRIMARY KEY (unit, stream, partition))""",
+    # One row per unit: the planned turn. `ranges` is [[stream, topic, partition, start, end], ...].
+    """CREATE TABLE IF NOT EXISTS headrace.journal (
+        unit VARCHAR PRIMARY KEY, turn BIGINT, epoch BIGINT, ranges VARCHAR)""",
+    """CREATE TABLE IF NOT EXISTS headrace.counters (
+        kind VARCHAR, name VARCHAR, version VARCHAR, counter VARCHAR, value BIGINT,
+        PRIMARY KEY (kind, name, version, counter))""",
+    """CREATE TABLE IF NOT EXISTS headrace.turns (
+        unit VARCHAR, turn BIGINT, epoch BIGINT, committed TIMESTAMPTZ, gear VARCHAR,
+        records BIGINT, late BIGINT, dead BIGINT, milliseconds VARCHAR)""",
+    "CREATE SEQUENCE IF NOT EXISTS headrace.outbox_numbers",
+    """CREATE TABLE IF NOT EXISTS headrace.outbox (
+        number BIGINT, topic VARCHAR, source_topic VARCHAR, source_partition INTEGER,
+        producer_id VARCHAR, offsets BIGINT[], reasons VARCHAR[])""",
+    """CREATE TABLE IF NOT EXISTS headrace.seeds (
+        stream VARCHAR, version VARCHAR, partition INTEGER, next_offset BIGINT, clock_us BIGINT)""",
+    # W of a view's stream at the reader's position; NULL while any partition has no clock.
+    """CREATE OR REPLACE VIEW headrace.watermarks AS
+        SELECT h.name AS view, h.version,
+            CASE WHEN count(*) = count(p.clock_us)
+                 THEN make_timestamp(min(p.clock_us) - any_value(h.delay_us)) AT TIME ZONE 'UTC' END
+                AS watermark
+        FROM headrace.holdings h
+        JOIN headrace.progress p ON p.unit = h.unit AND p.stream = h.stream
+        WHERE h.kind = 'view' GROUP BY h.name, h.version""",
+    # Exact division of a decimal sum by a count, half up to `digits` decimals, which are four more
+    # than the sum has. Through text, because DuckDB divides decimals as DOUBLE.
+    """CREATE OR REPLACE MACRO headrace.shift_point(unscaled, digits, negative) AS
+        CASE WHEN negative THEN '-' ELSE '' END
+        || (unscaled // CAST(pow(10, digits) AS HUGEINT)) || '.'
+        || lpad(CAST(unscaled % CAST(pow(10, digits) AS HUGEINT) AS VARCHAR), digits, '0')""",
+    """CREATE OR REPLACE MACRO headrace.exact_average(total, n, digits) AS
+        CASE WHEN n > 0 THEN headrace.shift_point(
+            (abs(CAST(replace(CAST(total AS VARCHAR), '.', '') AS HUGEINT)) * 20000 + n) // (2 * n),
+            digits,
+            total < 0) END""",
+)

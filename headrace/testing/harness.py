@@ -1,0 +1,242 @@
+"""Test a pipeline in one process: a real log, a real store, real Spark, and a virtual clock.
+
+    with headrace.testing.harness(sql_text_or_folder) as h:
+        h.append("payments", [{"id": "1", "ts": "2026-01-01T12:00:00Z"}], partition=0)
+        h.turn()
+        h.rows("spend_per_minute")
+
+The Spark session is started once per process and shared. Every fold is split in two, so that
+merging is always exercised. Crashes are lines of the test: `h.crash("after_stage")` makes the next
+turn die there; `h.restart()` opens a new engine on the same log and store.
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+
+from headrace import faults
+from headrace.engine.engine import Engine
+from headrace.engine.session import start_spark
+from headrace.engine.settings import Settings
+from headrace.errors import UsageError
+from headrace.ledger.entries import Counters, TurnReport
+from headrace.log import EmbeddedLog, Range, records
+from headrace.model.definitions import Project, Stream
+from headrace.observe.audit import Audit, audit
+from headrace.schema.json_strict import Dead, decode_strict
+from headrace.sinks.outbox import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON, HEADER_TOPIC
+from headrace.sql import parse_project
+from headrace.store.duckdb import DuckDBStore
+
+__all__ = ["Harness", "harness"]
+
+Row = dict[str, object]
+Value = Mapping[str, object] | str | bytes | None
+
+
+@contextmanager
+def harness(
+    definitions: str | Path, *, partitions: int = 4, settings: Settings | None = None
+) -> Iterator["Harness"]:
+    """Open a harness over SQL text, or a folder of `.sql` files. DefinitionError."""
+    folder = Path(tempfile.mkdtemp(prefix="headrace-test-"))
+    made = Harness(definitions, folder, partitions, settings or Settings(split_folds=2))
+    try:
+        made.restart()
+        yield made
+    finally:
+        faults.disarm()
+        made.close()
+        shutil.rmtree(folder)
+
+
+class Harness:
+    """A project under test; see the module's docstring."""
+
+    def __init__(
+        self, definitions: str | Path, folder: Path, partitions: int, settings: Settings
+    ) -> None:
+        self.folder = folder
+        self.crashed = False
+        self._definitions = definitions
+        self._partitions = partitions
+        self._settings = settings
+        self._arrival_us = 0
+        self._engine: Engine | None = None
+        self._project = _parse(definitions)
+        self.log = EmbeddedLog(folder / "log", clock=lambda: self._arrival_us, sync=False)
+        for stream in self._project.streams:
+            if all(topic.name != stream.topic for topic in self.log.topics()):
+                self.log.create_topic(stream.topic, partitions=partitions)
+
+    @property
+    def engine(self) -> Engine:
+        """The engine; UsageError after a crash."""
+        if self._engine is None:
+            raise UsageError("the engine crashed; call restart() first")
+        return self._engine
+
+    @property
+    def project(self) -> Project:
+        """The definitions under test."""
+        return self._project
+
+    def append(
+        self,
+        name: str,
+        values: Sequence[Value],
+        *,
+        partition: int | None = None,
+        arrival: datetime | None = None,
+        keys: Sequence[bytes | None] | None = None,
+    ) -> None:
+        """Append records to a stream's topic: dicts as JSON, text and bytes as they are.
+
+        `arrival` defaults to each record's event time; within a partition it never goes back.
+        """
+        stream = next((stream for stream in self._project.streams if stream.name == name), None)
+        topic = name if stream is None else stream.topic
+        for index, value in enumerate(values):
+            raw = value if isinstance(value, bytes | None) else _to_json(value)
+            moment = _event_time(stream, raw) if arrival is None else arrival
+            if moment is not None:
+                self._arrival_us = int(moment.timestamp() * 1_000_000)
+            key = None if keys is None else keys[index]
+            self.log.append(topic, records([raw], keys=[key]), partition=partition)
+
+    def turn(self, *, max_records: int | None = None, gear: str | None = None) -> list[TurnReport]:
+        """Take one turn over all that was appended, or over `max_records` of it."""
+        engine = self.engine
+        try:
+            return engine.turn(
+                max_records=max_records or self._settings.max_turn_records, gear=gear
+            )
+        except faults.Crash:
+            self.crashed = True
+            self._engine = None
+            return []
+
+    def crash(self, point: str) -> None:
+        """Make the next pass of a fault point end the engine."""
+        faults.arm(point)
+
+    def restart(self, definitions: str | Path | None = None) -> None:
+        """Open a new engine on the same log and store, with other definitions if given."""
+        faults.disarm()
+        self.crashed = False
+        if definitions is not None:
+            self._definitions = definitions
+            self._project = _parse(definitions)
+            for stream in self._project.streams:
+                if all(topic.name != stream.topic for topic in self.log.topics()):
+                    self.log.create_topic(stream.topic, partitions=self._partitions)
+        self._close_store()
+        self._store = DuckDBStore(self.folder / "store.duckdb")
+        self._engine = Engine(
+            self._project, self.log, self._store, start_spark(), settings=self._settings
+        )
+        self._engine.start()
+
+    def rows(self, view: str, *, meta: bool = False) -> list[Row]:
+        """Return a view's rows; with `meta` also `_events` and `_closed`."""
+        with self._store.open() as snapshot:
+            rows = snapshot.query(f'SELECT * FROM "{view}"', max_rows=None).to_pylist()
+        if meta:
+            return list(rows)
+        return [{k: v for k, v in row.items() if not k.startswith("_")} for row in rows]
+
+    def late(self, view: str) -> list[Row]:
+        """Return the late records of a view, decoded, in the order of their topic."""
+        stream = self._project.stream(self._project.view(view).query.stream)
+        return [
+            decode_strict(stream.columns, record["value"], stream.timestamp_format)
+            for record in self.topic(f"{view}.late")
+        ]
+
+    def dead(self, name: str) -> list[Row]:
+        """Return the dead records of a stream or view: reason, coordinates and raw value."""
+        found = []
+        for record in self.topic(f"{name}.dead"):
+            headers = {header["name"]: header["value"].decode() for header in record["headers"]}
+            found.append(
+                {
+                    "reason": headers[HEADER_REASON],
+                    "topic": headers[HEADER_TOPIC],
+                    "partition": int(headers[HEADER_PARTITION]),
+                    "offset": int(headers[HEADER_OFFSET]),
+                    "value": record["value"],
+                }
+            )
+        return found
+
+    def topic(self, name: str) -> list[Row]:
+        """Return the records of a topic, partition by partition; none if there is no topic."""
+        if all(topic.name != name for topic in self.log.topics()):
+            return []
+        found: list[Row] = []
+        for partition, extent in sorted(self.log.extents(name).items()):
+            for batch in self.log.read(Range(partition, *extent)):
+                found += batch.to_pylist()
+        return found
+
+    def counters(self, name: str) -> Counters:
+        """Return the counters of a stream or view."""
+        kind = "stream" if any(s.name == name for s in self._project.streams) else "view"
+        with self._store.open() as snapshot:
+            live = {(h.kind, h.name): h.owner for h in snapshot.holdings()}
+            return snapshot.counters().get(live[kind, name], {})
+
+    def audit(self) -> Audit:
+        """Recompute everything from the log. AuditFailed: lists what differs."""
+        found = audit(self.log, self._store, start_spark())
+        found.check()
+        return found
+
+    def close(self) -> None:
+        """Close log and store."""
+        self._close_store()
+        self.log.close()
+
+    def _close_store(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+        if hasattr(self, "_store"):
+            self._store.close()
+
+
+def _parse(definitions: str | Path) -> Project:
+    if isinstance(definitions, Path):
+        return parse_project({file.name: file.read_text() for file in definitions.glob("*.sql")})
+    return parse_project({"test.sql": definitions})
+
+
+def _to_json(value: Mapping[str, object] | str) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    return json.dumps(value, default=_plain).encode()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no place in JSON; pass text, a number or a time")
+
+
+def _event_time(stream: Stream | None, value: bytes | None) -> datetime | None:
+    """Return a record's event time, None when it has none that can be read."""
+    if stream is None or stream.event_time is None or value is None:
+        return None
+    columns = [column for column in stream.columns if column.name == stream.event_time]
+    try:
+        found = decode_strict(columns, value, stream.timestamp_format)[stream.event_time]
+    except Dead:
+        return None  # a broken record keeps the arrival of the one before it
+    return found if isinstance(found, datetime) else None

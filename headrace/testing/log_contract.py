@@ -1,0 +1,429 @@
+"""What every log must do: subclass `LogContract`, say how to make the log, run pytest.
+
+    class TestMyLog(LogContract):
+        cannot = {"dense_offsets": "a compacted topic has gaps"}
+
+        def make_log(self, path: Path) -> Log:
+            return MyLog(path)
+
+What an implementation cannot do it declares in `cannot`, under one of CAPABILITIES and with the
+reason; the tests of it then show as skipped. An unknown name there is an error.
+"""
+
+# ruff: noqa: D102 (the name of a test is its sentence)
+
+import pickle
+import subprocess
+import sys
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pytest
+
+from headrace.errors import (
+    InvalidTopic,
+    PositionLost,
+    ProducerFenced,
+    RecordTooLarge,
+    TopicExists,
+    TopicNotFound,
+    UsageError,
+)
+from headrace.log.base import (
+    MAX_RECORD_BYTES,
+    RECORDS,
+    Appended,
+    Extent,
+    Log,
+    Partition,
+    Producer,
+    Range,
+    Topic,
+)
+from headrace.log.records import records
+
+__all__ = ["CAPABILITIES", "LogContract"]
+
+CAPABILITIES = {
+    "dense_offsets": "the n-th record of a partition has offset n",
+    "producers": "a batch of a producer is stored once, and an older epoch is fenced",
+    "splits": "a split can be read in another process",
+}
+
+# Kafka's own answers: `toPositive(murmur2(key)) % 4`, worked out from the hashes of its UtilsTest.
+KAFKA_PARTITIONS = {b"21": 0, b"foobar": 2, b"abc": 3, b"a-little-bit-longer-string": 3}
+
+READ_SPLITS = """
+import pickle, sys
+splits = pickle.load(sys.stdin.buffer)
+pickle.dump([list(split.read()) for split in splits], sys.stdout.buffer)
+"""
+
+
+def rows(log: Log, partition: Partition, start: int = 0, end: int | None = None) -> list[Any]:
+    """Return the records of a partition as dictionaries, all of them unless told otherwise."""
+    first, last = log.extents(partition.topic)[partition]
+    whole = Range(partition, max(start, first), last if end is None else end)
+    return [row for batch in log.read(whole) for row in batch.to_pylist()]
+
+
+def values(log: Log, partition: Partition) -> list[bytes | None]:
+    """Return the values of a partition, in order."""
+    return [row["value"] for row in rows(log, partition)]
+
+
+class LogContract(ABC):
+    """The suite. A fresh log is made for every test, in a folder of its own."""
+
+    cannot: ClassVar[Mapping[str, str]] = {}
+
+    @abstractmethod
+    def make_log(self, path: Path) -> Log:
+        """Return a log; two made of the same path must be the same log, seen twice."""
+
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        """Return where the log of this test is."""
+        return tmp_path / "log"
+
+    @pytest.fixture
+    def log(self, path: Path) -> Iterator[Log]:
+        """Make the log of this test, and close it afterwards."""
+        log = self.make_log(path)
+        yield log
+        log.close()
+
+    def need(self, capability: str) -> None:
+        """Skip the test, with the declared reason, if the log cannot do this."""
+        unknown = set(self.cannot) - set(CAPABILITIES)
+        assert not unknown, f"cannot: no capability {unknown}; there are: {', '.join(CAPABILITIES)}"
+        if capability in self.cannot:
+            pytest.skip(f"{CAPABILITIES[capability]}: {self.cannot[capability]}")
+
+    # Topics.
+
+    def test_a_topic_is_found_again_with_its_partitions(self, log: Log, path: Path) -> None:
+        assert log.create_topic("b", partitions=2) == Topic("b", 2)
+        log.create_topic("a")
+        assert log.topics() == [Topic("a", 4), Topic("b", 2)]
+        again = self.make_log(path)
+        assert again.topic("b") == Topic("b", 2)
+        again.close()
+
+    def test_a_topic_is_made_once(self, log: Log) -> None:
+        log.create_topic("t", partitions=1)
+        with pytest.raises(TopicExists, match="t: the topic is there already"):
+            log.create_topic("t", partitions=2)
+        assert log.topic("t") == Topic("t", 1)
+
+    @pytest.mark.parametrize("name", ["a", "A.b_c-9", "..a", "-", "x" * 249])
+    def test_the_names_kafka_allows_are_allowed(self, log: Log, name: str) -> None:
+        log.create_topic(name, partitions=1)
+        log.append(name, records(["x"]), partition=0)
+        assert values(log, Partition(name, 0)) == [b"x"]
+
+    @pytest.mark.parametrize(
+        "name", ["", ".", "..", "a/b", "../a", "a b", "süß", "日本", "a\0b", "a\n", "~a", "x" * 250]
+    )
+    def test_other_names_are_refused(self, log: Log, name: str) -> None:
+        with pytest.raises(InvalidTopic):
+            log.create_topic(name)
+        with pytest.raises(TopicNotFound):
+            log.topic(name)
+        assert log.topics() == []
+
+    @pytest.mark.parametrize("partitions", [0, -1])
+    def test_a_topic_has_at_least_one_partition(self, log: Log, partitions: int) -> None:
+        with pytest.raises(InvalidTopic, match="partitions"):
+            log.create_topic("t", partitions=partitions)
+
+    def test_a_topic_that_is_not_there_is_an_error(self, log: Log) -> None:
+        for call in (log.topic, log.extents, lambda name: log.append(name, records(["x"]))):
+            with pytest.raises(TopicNotFound, match="missing"):
+                call("missing")
+
+    # Appending and reading.
+
+    def test_records_keep_the_order_of_their_appends(self, log: Log) -> None:
+        log.create_topic("t", partitions=1)
+        for start in range(0, 50, 10):
+            log.append("t", records([str(n) for n in range(start, start + 10)]), partition=0)
+        assert values(log, Partition("t", 0)) == [str(n).encode() for n in range(50)]
+
+    def test_offsets_are_dense(self, log: Log) -> None:
+        self.need("dense_offsets")
+        place = Partition("t", 1)
+        log.create_topic("t", partitions=2)
+        first = log.append("t", records(["a", "b"]), partition=1)
+        second = log.append("t", records(["c"]), partition=1)
+        assert first == Appended([Range(place, 0, 2)])
+        assert second == Appended([Range(place, 2, 3)])
+        assert [row["offset"] for row in rows(log, place)] == [0, 1, 2]
+        assert log.extents("t") == {Partition("t", 0): Extent(0, 0), place: Extent(0, 3)}
+
+    def test_offsets_grow_and_arrival_never_goes_back(self, log: Log) -> None:
+        log.create_topic("t", partitions=1)
+        for _ in range(20):
+            log.append("t", records(["x", "y"]), partition=0)
+        seen = rows(log, Partition("t", 0))
+        offsets, arrivals = [r["offset"] for r in seen], [r["arrival"] for r in seen]
+        assert offsets == sorted(set(offsets))
+        assert arrivals == sorted(arrivals)
+
+    def test_keys_values_and_headers_come_back_as_they_went_in(self, log: Log) -> None:
+        log.create_topic("t", partitions=1)
+        table = records(
+            [b"\x00\xff", None, b"", "ü"],
+            keys=[None, b"", b"\x00", "k"],
+            headers=[None, {}, [("n", b"1"), ("n", None)], {"ü": "ä"}],
+        )
+        log.append("t", table, partition=0)
+        (first, last) = log.extents("t")[Partition("t", 0)]
+        batches = list(log.read(Range(Partition("t", 0), first, last)))
+        assert all(batch.schema.equals(RECORDS) for batch in batches)
+        read = pa.Table.from_batches(batches)
+        assert read.select(["key", "value", "headers"]).to_pylist() == table.to_pylist()
+
+    def test_an_append_of_nothing_does_nothing(self, log: Log) -> None:
+        log.create_topic("t", partitions=1)
+        assert log.append("t", records([])) == Appended([])
+        assert log.append("t", records([]), partition=0) == Appended([])
+        assert rows(log, Partition("t", 0)) == []
+
+    def test_a_table_with_other_columns_is_refused(self, log: Log) -> None:
+        log.create_topic("t", partitions=1)
+        with pytest.raises(UsageError, match="key, value and headers"):
+            log.append("t", pa.table({"value": [b"x"]}), partition=0)
+
+    def test_a_partition_that_is_not_there_is_refused(self, log: Log) -> None:
+        log.create_topic("t", partitions=2)
+        for number in (-1, 2):
+            with pytest.raises(UsageError, match="2"):
+                log.append("t", records(["x"]), partition=number)
+
+    def test_what_was_appended_is_visible_to_every_reader(self, log: Log, path: Path) -> None:
+        log.create_topic("t", partitions=1)
+        other = self.make_log(path)
+        for count in range(1, 4):
+            log.append("t", records([str(count)]), partition=0)
+            assert len(values(other, Partition("t", 0))) == count
+        other.close()
+
+    def test_a_log_opened_anew_replays_the_same_records(self, log: Log, path: Path) -> None:
+        log.create_topic("t", partitions=1)
+        log.append("t", records(["a", "b"], keys=["k", None]), partition=0)
+        before = rows(log, Partition("t", 0))
+        log.close()
+        again = self.make_log(path)
+        assert rows(again, Partition("t", 0)) == before
+        again.append("t", records(["c"]), partition=0)
+        assert values(again, Partition("t", 0)) == [b"a", b"b", b"c"]
+        again.close()
+
+    def test_two_readers_at_once_do_not_disturb_each_other(self, log: Log) -> None:
+        log.create_topic("t", partitions=1)
+        for n in range(10):
+            log.append("t", records([f"{n}-{i}" for i in range(600)]), partition=0)
+        extent = log.extents("t")[Partition("t", 0)]
+        whole = Range(Partition("t", 0), *extent)
+        one, two = log.read(whole), log.read(whole, max_batch_records=500)
+        ahead = [next(one), next(one)]
+        behind = pa.Table.from_batches(two)
+        log.append("t", records(["later"]), partition=0)
+        assert pa.Table.from_batches([*ahead, *one]) == behind
+        assert behind.num_rows == 6000
+
+    def test_a_range_is_cut_out_exactly(self, log: Log) -> None:
+        self.need("dense_offsets")
+        log.create_topic("t", partitions=1)
+        for start in range(0, 30, 3):
+            log.append("t", records([str(n) for n in range(start, start + 3)]), partition=0)
+        place = Partition("t", 0)
+        for start in range(31):
+            for end in range(start, 31):
+                read = [row["offset"] for row in rows(log, place, start, end)]
+                assert read == list(range(start, end))
+
+    def test_no_batch_is_larger_than_asked(self, log: Log) -> None:
+        log.create_topic("t", partitions=1)
+        log.append("t", records([str(n) for n in range(1000)]), partition=0)
+        extent = log.extents("t")[Partition("t", 0)]
+        batches = list(log.read(Range(Partition("t", 0), *extent), max_batch_records=300))
+        assert max(batch.num_rows for batch in batches) <= 300
+        assert sum(batch.num_rows for batch in batches) == 1000
+
+    def test_a_range_that_is_not_there_is_position_lost(self, log: Log) -> None:
+        log.create_topic("t", partitions=1)
+        log.append("t", records(["a", "b"]), partition=0)
+        place = Partition("t", 0)
+        first, end = log.extents("t")[place]
+        for start, stop in ((end + 1, end + 2), (first, end + 1), (first - 1, end)):
+            with pytest.raises(PositionLost, match="t/0@"):
+                list(log.read(Range(place, start, stop)))
+        assert list(log.read(Range(place, end, end))) == []
+
+    def test_measure_grows_with_the_range(self, log: Log) -> None:
+        log.create_topic("t", partitions=1)
+        place = Partition("t", 0)
+        for _ in range(5):
+            log.append("t", records([b"x" * 1000]), partition=0)
+        first, end = log.extents("t")[place]
+        whole = log.measure(Range(place, first, end))
+        assert whole >= 5000
+        assert log.measure(Range(place, first, first)) == 0
+        assert 1000 <= log.measure(Range(place, first, first + 1)) < whole
+
+    def test_a_record_too_large_leaves_nothing(self, log: Log) -> None:
+        log.create_topic("t", partitions=2)
+        large = b"x" * (MAX_RECORD_BYTES - 3)
+        with pytest.raises(RecordTooLarge, match=f"record 2 .* {MAX_RECORD_BYTES + 1} bytes"):
+            log.append(
+                "t",
+                records(
+                    ["a", "b", large, "c"],
+                    keys=["1", "2", "k", "4"],
+                    headers=[None, None, [("n", b"ab")], None],
+                ),
+            )
+        assert [extent.end_offset for extent in log.extents("t").values()] == [0, 0]
+        log.append("t", records([large], keys=["k"], headers=[[("n", b"a")]]), partition=0)
+        assert len(values(log, Partition("t", 0))) == 1
+
+    # Partitions.
+
+    def test_a_key_goes_where_kafka_sends_it(self, log: Log) -> None:
+        log.create_topic("t", partitions=4)
+        keys = list(KAFKA_PARTITIONS) * 3
+        log.append("t", records([str(n) for n in range(len(keys))], keys=keys))
+        for number in range(4):
+            expected = [
+                (key, str(n).encode())
+                for n, key in enumerate(keys)
+                if KAFKA_PARTITIONS[key] == number
+            ]
+            read = [(row["key"], row["value"]) for row in rows(log, Partition("t", number))]
+            assert read == expected
+
+    def test_records_without_keys_take_the_partitions_in_turn(self, log: Log) -> None:
+        log.create_topic("t", partitions=3)
+        used = []
+        for n in range(6):
+            (one,) = log.append("t", records([f"{n}a", f"{n}b"])).ranges
+            assert one.span == 2
+            used.append(one.partition.number)
+        assert sorted(used[:3]) == [0, 1, 2]
+        assert used[3:] == used[:3]
+
+    def test_with_and_without_keys_in_one_append(self, log: Log) -> None:
+        log.create_topic("t", partitions=4)
+        done = log.append("t", records(["a", "b", "c", "d"], keys=["21", None, "21", None]))
+        assert sum(one.span for one in done.ranges) == 4
+        with_key = values(log, Partition("t", KAFKA_PARTITIONS[b"21"]))
+        assert [value for value in with_key if value in (b"a", b"c")] == [b"a", b"c"]
+
+    # Producers.
+
+    def test_a_batch_of_a_producer_is_stored_once(self, log: Log, path: Path) -> None:
+        self.need("producers")
+        log.create_topic("t", partitions=2)
+        batch, producer = records(["a", "b"]), Producer("p", 1, 5)
+        assert not log.append("t", batch, partition=0, producer=producer).duplicate
+        again = self.make_log(path)
+        for retry in (producer, Producer("p", 1, 4), Producer("p", 2, 5)):
+            assert again.append("t", batch, partition=0, producer=retry) == Appended([], True)
+        assert values(again, Partition("t", 0)) == [b"a", b"b"]
+        # Another partition, another producer or a later sequence is another batch.
+        assert not again.append("t", batch, partition=1, producer=producer).duplicate
+        assert not again.append("t", batch, partition=0, producer=Producer("q", 1, 5)).duplicate
+        assert not again.append("t", batch, partition=0, producer=Producer("p", 1, 6)).duplicate
+        assert len(values(again, Partition("t", 0))) == 6
+        again.close()
+
+    def test_an_older_epoch_is_fenced(self, log: Log) -> None:
+        self.need("producers")
+        log.create_topic("t", partitions=1)
+        log.append("t", records(["a"]), partition=0, producer=Producer("p", 2, 1))
+        for sequence in (1, 9):
+            zombie = Producer("p", 1, sequence)
+            with pytest.raises(ProducerFenced, match="'p' of epoch 1"):
+                log.append("t", records(["b"]), partition=0, producer=zombie)
+        assert values(log, Partition("t", 0)) == [b"a"]
+
+    def test_the_last_sequence_of_a_producer_is_known(self, log: Log, path: Path) -> None:
+        self.need("producers")
+        log.create_topic("t", partitions=2)
+        assert log.last_sequence(Partition("t", 0), "p") is None
+        for sequence in (3, 8, 5):
+            log.append("t", records(["a"]), partition=0, producer=Producer("p", 1, sequence))
+        log.append("t", records(["a"]), partition=0)
+        again = self.make_log(path)
+        for each in (log, again):
+            assert each.last_sequence(Partition("t", 0), "p") == 8
+            assert each.last_sequence(Partition("t", 0), "q") is None
+            assert each.last_sequence(Partition("t", 1), "p") is None
+        again.close()
+
+    def test_a_producer_must_name_the_partition(self, log: Log) -> None:
+        self.need("producers")
+        log.create_topic("t", partitions=1)
+        with pytest.raises(UsageError, match="partition"):
+            log.append("t", records(["a"]), producer=Producer("p", 1, 1))
+
+    def test_an_empty_batch_of_a_producer_takes_no_sequence(self, log: Log) -> None:
+        self.need("producers")
+        log.create_topic("t", partitions=1)
+        producer = Producer("p", 1, 1)
+        assert log.append("t", records([]), partition=0, producer=producer) == Appended([])
+        assert not log.append("t", records(["a"]), partition=0, producer=producer).duplicate
+
+    # Several at once.
+
+    def test_threads_append_at_once_and_nothing_is_lost_or_mixed(
+        self, log: Log, path: Path
+    ) -> None:
+        log.create_topic("t", partitions=1)
+        logs = [log, log, self.make_log(path), self.make_log(path)]
+
+        def append_all(thread: int) -> None:
+            for n in range(15):
+                batch = records([f"{thread}-{n}-{i}" for i in range(3)])
+                logs[thread].append("t", batch, partition=0)
+
+        threads = [threading.Thread(target=append_all, args=(n,)) for n in range(len(logs))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        seen = [str(value, "ascii").split("-") for value in values(log, Partition("t", 0)) if value]
+        assert len(seen) == len(logs) * 15 * 3
+        for number in range(len(logs)):
+            mine = [(int(n), int(i)) for thread, n, i in seen if int(thread) == number]
+            assert mine == [(n, i) for n in range(15) for i in range(3)]
+        assert all(seen[k][:2] == seen[k + 1][:2] for k in range(0, len(seen), 3))
+        for other in logs[2:]:
+            other.close()
+
+    def test_a_split_is_read_in_another_process(self, log: Log) -> None:
+        self.need("splits")
+        log.create_topic("t", partitions=1)
+        for n in range(10):
+            log.append("t", records([f"{n}-{i}" for i in range(7)], keys=["k"] * 7), partition=0)
+        whole = Range(Partition("t", 0), *log.extents("t")[Partition("t", 0)])
+        inner = Range(whole.partition, whole.start + 3, whole.end - 2)
+        splits = log.splits(inner, max_records=25)
+        assert [split.range.start for split in splits[1:]] == [s.range.end for s in splits[:-1]]
+        assert (splits[0].range.start, splits[-1].range.end) == (inner.start, inner.end)
+        assert len(splits) > 1
+        done = subprocess.run(
+            [sys.executable, "-c", READ_SPLITS],
+            input=pickle.dumps(splits),
+            capture_output=True,
+            check=True,
+        )
+        read = [pa.Table.from_batches(batches) for batches in pickle.loads(done.stdout)]  # noqa: S301 (our own)
+        assert [table.num_rows for table in read] == [split.range.span for split in splits]
+        assert pa.concat_tables(read).to_pylist() == rows(log, inner.partition, *inner[1:])

@@ -1,0 +1,1 @@
+"""Clocks, windows and lateness: plain arithmetic and expressions, no Spark session."""

@@ -1,0 +1,16 @@
+"""The embedded log keeps the contract of every log, with whole and with tiny segments."""
+
+from pathlib import Path
+
+from headrace.log import EmbeddedLog, Log
+from headrace.testing.log_contract import LogContract
+
+
+class TestEmbeddedLog(LogContract):
+    def make_log(self, path: Path) -> Log:
+        return EmbeddedLog(path)
+
+
+class TestEmbeddedLogThatRollsAllTheTime(LogContract):
+    def make_log(self, path: Path) -> Log:
+        return EmbeddedLog(path, sync=False, segment_bytes=1)

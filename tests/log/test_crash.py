@@ -1,0 +1,135 @@
+"""Appenders are killed for real, at random times and at every fault point of the log.
+
+Method: processes append numbered batches and print what was acknowledged; after the kill, every
+acknowledged batch is there once, whole and in order, and the log goes on.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from headrace.log import EmbeddedLog, Partition, records
+from headrace.testing.log_contract import rows, values
+
+PLACE = Partition("t", 0)
+APPENDING = Path(__file__).with_name("appending.py")
+BATCH_RECORDS = 3
+LOG_FAULTS = ["log_torn", "log_before_sync", "log_before_acknowledge"]
+
+
+def start(path: Path, name: str, *arguments: object, **environment: str) -> subprocess.Popen[str]:
+    command = [sys.executable, APPENDING, path, name, *arguments]
+    environment = {**os.environ, **environment}
+    return subprocess.Popen(
+        list(map(str, command)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+def kill(process: subprocess.Popen[str]) -> list[int]:
+    """Kill a process and return what it said was acknowledged after its first batch."""
+    process.kill()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    # Not `communicate`: it would pass over what `readline` has read ahead.
+    with process.stdin, process.stdout:
+        said = process.stdout.read()
+    process.wait()
+    return [int(number) for number in said.split()]
+
+
+def batches_of(path: Path) -> list[tuple[str, int]]:
+    """Return (name, number) of the batches in the log, after checking that each is whole."""
+    log = EmbeddedLog(path)
+    seen = [str(value, "ascii").rsplit("-", 2) for value in values(log, PLACE) if value]
+    assert [row["offset"] for row in rows(log, PLACE)] == list(range(len(seen)))
+    log.close()
+    whole = [seen[at : at + BATCH_RECORDS] for at in range(0, len(seen), BATCH_RECORDS)]
+    for batch in whole:
+        name, number, _ = batch[0]
+        assert batch == [[name, number, str(n)] for n in range(BATCH_RECORDS)]
+    return [(batch[0][0], int(batch[0][1])) for batch in whole]
+
+
+def test_processes_killed_at_random_lose_nothing_acknowledged(tmp_path: Path) -> None:
+    EmbeddedLog(tmp_path).create_topic("t", partitions=1)
+    chance = random.Random(7)
+    acknowledged: dict[str, list[int]] = {}
+    # All are started first, since starting takes longer than all the rest.
+    waiting = [(f"r{n}", start(tmp_path, f"r{n}", 100_000, 20_000)) for n in range(10)]
+    running: list[tuple[str, subprocess.Popen[str]]] = []
+    for name, process in waiting:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "0\n"
+        running.append((name, process))
+        # Two others go on, so that the living find what the dead left.
+        if len(running) == 3:
+            time.sleep(chance.uniform(0, 0.1))
+            killed, victim = running.pop(chance.randrange(3))
+            acknowledged[killed] = [0, *kill(victim)]
+    for name, process in running:
+        acknowledged[name] = [0, *kill(process)]
+    stored = batches_of(tmp_path)
+    assert len(set(stored)) == len(stored)
+    for name, numbers in acknowledged.items():
+        mine = [number for each, number in stored if each == name]
+        # At most the batch that was on its way is there without having been acknowledged.
+        assert numbers == mine[: len(numbers)] == list(range(len(numbers)))
+        assert len(mine) <= len(numbers) + 1
+    assert len(stored) > 40
+
+
+@pytest.mark.parametrize("point", LOG_FAULTS)
+def test_a_process_killed_at_a_fault_point_leaves_whole_batches(tmp_path: Path, point: str) -> None:
+    EmbeddedLog(tmp_path).create_topic("t", partitions=1)
+    for crash, segment_bytes in enumerate((1, 1_000_000)):
+        process = start(tmp_path, f"c{crash}", 9, segment_bytes, HEADRACE_FAULT=f"{point}:4")
+        out, _ = process.communicate()
+        assert process.returncode == -9
+        assert out.split() == ["0", "1", "2"]
+    stored = batches_of(tmp_path)
+    kept = 3 if point == "log_torn" else 4
+    assert stored == [(f"c{crash}", n) for crash in range(2) for n in range(kept)]
+    assert {file.name for file in (tmp_path / "t" / "0").iterdir() if file.suffix != ".log"} == {
+        "ends",
+        "lock",
+    }
+
+
+@pytest.mark.parametrize("point", LOG_FAULTS)
+def test_a_producer_that_retries_after_a_kill_is_stored_once(tmp_path: Path, point: str) -> None:
+    EmbeddedLog(tmp_path).create_topic("t", partitions=1)
+    killed = start(tmp_path, "p", 9, 2_000, 1, HEADRACE_FAULT=f"{point}:4")
+    killed.communicate()
+    assert killed.returncode == -9
+    out, _ = start(tmp_path, "p", 9, 2_000, 2).communicate()
+    assert out.split() == [str(n) for n in range(9)]
+    assert batches_of(tmp_path) == [("p", n) for n in range(9)]
+
+
+def test_a_torn_tail_is_never_served(tmp_path: Path) -> None:
+    log = EmbeddedLog(tmp_path)
+    log.create_topic("t", partitions=1)
+    log.append("t", records(["a"]), partition=0)
+    assert values(log, PLACE) == [b"a"]
+    (segment,) = (tmp_path / "t" / "0").glob("*.log")
+    whole = segment.read_bytes()
+    for torn in (b"\0" * 100, whole[40:60], whole[40:-8], whole[40:], b"HRB\x01" * 30):
+        segment.write_bytes(whole + torn)
+        for reader in (log, EmbeddedLog(tmp_path)):
+            assert values(reader, PLACE) == [b"a"]
+    segment.write_bytes(whole + whole[:-8])
+    log.append("t", records(["b"]), partition=0)
+    for reader in (log, EmbeddedLog(tmp_path)):
+        assert values(reader, PLACE) == [b"a", b"b"]

@@ -1,0 +1,135 @@
+"""Fingerprints change with the answer alone; validation holds for any front door."""
+
+import dataclasses
+
+import pytest
+
+from headrace.errors import Location
+from headrace.model import (
+    Project,
+    Query,
+    Stream,
+    View,
+    Window,
+    stream_fingerprint,
+    validate_project,
+    validate_stream,
+    validate_view,
+    view_fingerprint,
+)
+from headrace.model.definitions import Call, Key, Output
+from headrace.schema.types import Column, parse_type
+from headrace.sql import parse_project
+
+STREAM = """CREATE STREAM s (a INT, b STRING, t TIMESTAMP NOT NULL,
+WATERMARK FOR t AS t - INTERVAL 1 SECOND) WITH (topic = 'x')"""
+VIEW = """CREATE MATERIALIZED VIEW v WITH (allowed_lateness = '1 minute') AS
+SELECT window.start AS w, b, sum(a + 1) AS total FROM s WHERE a > 1
+GROUP BY window(t, '1 minute'), b HAVING sum(a + 1) > 2"""
+
+
+def fingerprints(stream_sql: str, view_sql: str) -> tuple[str, str]:
+    project = parse_project({"a.sql": f"{stream_sql};{view_sql}"})
+    stream, view = project.streams[0], project.views[0]
+    return stream_fingerprint(stream), view_fingerprint(view, stream)
+
+
+BASE = fingerprints(STREAM, VIEW)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("a INT", "a   INT /* why */"),
+        ("topic = 'x'", "key = 'b', topic = 'x'"),
+        ("topic = 'x'", "topic = 'x', format = 'json'"),
+        ("STREAM s", "STREAM -- name\n s"),
+        ("INTERVAL 1 SECOND", "INTERVAL '1000 milliseconds'"),
+        ("sum(a + 1) AS", "sum( a+1 ) AS"),
+        ("SELECT window", "SELECT /* x */ window"),
+        ("'1 minute')", "'60 seconds')"),
+        ("VIEW v", "VIEW other"),
+    ],
+)
+def test_what_does_not_change_the_answer_does_not_change_the_fingerprint(
+    old: str, new: str
+) -> None:
+    assert fingerprints(STREAM.replace(old, new), VIEW.replace(old, new)) == BASE
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("a INT", "a BIGINT"),
+        ("a INT", "a INT NOT NULL"),
+        ("b STRING", "b STRING, c STRING"),
+        ("topic = 'x'", "topic = 'y'"),
+        ("topic = 'x'", "topic = 'x', timestamp_format = 'millis'"),
+        ("INTERVAL 1 SECOND", "INTERVAL 2 SECONDS"),
+    ],
+)
+def test_what_changes_a_stream_changes_its_views_too(old: str, new: str) -> None:
+    changed = fingerprints(STREAM.replace(old, new), VIEW)
+    assert changed[0] != BASE[0]
+    assert changed[1] != BASE[1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("'1 minute') AS", "'2 minutes') AS"),
+        ("WHERE a > 1", "WHERE a > 2"),
+        ("window(t, '1 minute')", "window(t, '2 minutes')"),
+        ("AS total", "AS sum_of_a"),
+        ("sum(a + 1) AS", "max(a + 1) AS"),
+        ("> 2", "> 3"),
+    ],
+)
+def test_what_changes_a_view_changes_its_fingerprint_alone(old: str, new: str) -> None:
+    changed = fingerprints(STREAM, VIEW.replace(old, new))
+    assert changed[0] == BASE[0]
+    assert changed[1] != BASE[1]
+
+
+def test_a_fingerprint_is_the_same_on_every_machine() -> None:
+    stream = Stream("s", (Column("a", parse_type("INT")),), "x")
+    expected = "f6a2e6736732c6b6a791ba89bc94848ae4733baf60ffbbf3e56177f22f272dec"
+    assert stream_fingerprint(stream) == expected
+
+
+def test_a_stream_built_by_hand_is_checked_like_one_from_sql() -> None:
+    column = Column("a", parse_type("INT"))
+    wrong = Stream(
+        "_s", (column, Column("A", parse_type("INT"))), "a b", format="avro", event_time="a",
+        delay_us=-1, key="z", timestamp_format="nanos", location=Location("f.py", 3, 1),
+    )  # fmt: skip
+    problems = validate_stream(wrong)
+    assert len(problems) == 8
+    assert {problem.location for problem in problems} == {Location("f.py", 3, 1)}
+    assert validate_stream(Stream("s", (), "s"))
+    assert not validate_stream(Stream("s", (column,), "s"))
+
+
+def test_a_view_built_by_hand_is_checked_like_one_from_sql() -> None:
+    stream = Stream("s", (Column("window", parse_type("INT")),), "s")
+    query = Query(
+        "s", None, True, Window(0), (Key("k0", "window"),), (Call("a0", "count", None),),
+        (Output("n", "a0"), Output("N", "a0"), Output("_x", "k0")),
+    )  # fmt: skip
+    assert len(validate_view(View("headrace_v", query, -1), stream)) == 7
+    unwindowed = dataclasses.replace(query, window=None, outputs=())
+    assert len(validate_view(View("v", unwindowed, 5), stream)) == 2
+
+
+def test_definitions_may_not_collide() -> None:
+    stream = Stream("s", (Column("a", parse_type("INT")),), "v.late")
+    query = Query("nowhere", None, False, None, (), (), (Output("a", "a"),))
+    project = Project((stream,), (View("S", query), View("v", query)))
+    messages = [problem.message for problem in validate_project(project)]
+    assert len(messages) == 4  # S is taken, v.late is a side topic, nowhere twice
+
+
+def test_definitions_are_found_by_name() -> None:
+    project = parse_project({"a.sql": f"{STREAM};{VIEW}"})
+    assert project.views_over("s") == (project.view("v"),)
+    assert project.stream("s").topic == "x"

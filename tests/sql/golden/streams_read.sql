@@ -1,0 +1,33 @@
+-- case: a stream with a watermark and options
+CREATE STREAM clicks (ts TIMESTAMP NOT NULL, page STRING, WATERMARK FOR ts AS ts - INTERVAL 5 MINUTES)
+WITH (topic = 'web.clicks', format = 'json', key = 'page', timestamp_format = 'millis');
+-- stream: clicks (ts TIMESTAMP NOT NULL, page STRING) from web.clicks, time ts - 300000000 us, key page, timestamps millis
+
+-- case: the topic is the stream's name by default, and a watermark without a delay waits for nothing
+CREATE STREAM clicks (ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts)
+-- stream: clicks (ts TIMESTAMP NOT NULL) from clicks, time ts - 0 us, key None, timestamps None
+
+-- case: comments may stand anywhere, and a semicolon within quotes or comments ends nothing
+-- first; comment
+CREATE /* a; b */ STREAM clicks ( -- columns;
+  page STRING /* NOT NULL */, -- last
+  n INT NOT NULL
+)
+WITH (topic = 'a-b');;
+/* the end */
+-- stream: clicks (page STRING, n INT NOT NULL) from a-b, key None, timestamps None
+
+-- case: types nest, and names of columns and options are found in any case
+create stream Clicks (Ts timestamp not null, m map<string, array<int>>, s struct<a: int, b: struct<c: decimal(10, 2)>>,
+watermark for TS as ts - interval '1 hour 30 minutes') with (KEY = 'TS')
+-- stream: Clicks (Ts TIMESTAMP NOT NULL, m MAP<STRING, ARRAY<INT>>, s STRUCT<a: INT, b: STRUCT<c: DECIMAL(10,2)>>) from Clicks, time Ts - 5400000000 us, key Ts, timestamps None
+
+-- case: a quoted name may be a keyword
+CREATE STREAM `order` (`select` INT, `from` STRING)
+-- stream: order (select INT, from STRING) from order, key None, timestamps None
+
+-- case: a delay may be written as a text, a number or several parts
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL '10' SECONDS);
+CREATE STREAM b (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL 1 DAY 2 HOURS);
+-- stream: a (t TIMESTAMP NOT NULL) from a, time t - 10000000 us, key None, timestamps None
+-- stream: b (t TIMESTAMP NOT NULL) from b, time t - 93600000000 us, key None, timestamps None

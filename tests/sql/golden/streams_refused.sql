@@ -1,0 +1,186 @@
+-- case: an unknown option suggests the closest
+CREATE STREAM a (x INT) WITH (topc = 'x')
+-- error: case.sql:1:31: CREATE STREAM has no option topc (did you mean topic?); its options are topic, format, key, timestamp_format
+
+-- case: options that are not built yet
+CREATE STREAM a (x INT) WITH (unique = 'x', unique_within = '1 hour', idle_timeout = '1 minute')
+-- error: case.sql:1:31: option unique is not built yet: duplicates are not dropped yet; remove it
+-- error: case.sql:1:45: option unique_within is not built yet: duplicates are not dropped yet; remove it
+-- error: case.sql:1:71: option idle_timeout is not built yet: idle partitions do not move time yet; remove it
+
+-- case: an option stands twice
+CREATE STREAM a (x INT) WITH (topic = 'a', TOPIC = 'b')
+-- error: case.sql:1:44: option topic stands twice; keep one
+
+-- case: an option without quotes
+CREATE STREAM a (x INT) WITH (topic = a)
+-- error: case.sql:1:39: the value of option topic is written in quotes: topic = '...'
+
+-- case: an option without a value
+CREATE STREAM a (x INT) WITH (topic)
+-- error: case.sql:1:31: option topic has no value; write topic = '...'
+
+-- case: an option is missing
+CREATE STREAM a (x INT) WITH (topic = 'a',)
+-- error: case.sql:1:43: an option is missing in WITH (...); write WITH (name = 'value', ...)
+
+-- case: another format
+CREATE STREAM a (x INT) WITH (format = 'avro')
+-- error: case.sql:1:40: format 'avro' is not built yet; write format = 'json'
+
+-- case: another timestamp format
+CREATE STREAM a (x INT) WITH (timestamp_format = 'nanos')
+-- error: case.sql:1:50: timestamp_format 'nanos' is not known; write 'seconds', 'millis' or 'micros' (since 1970), or leave it out for ISO 8601
+
+-- case: a topic that Kafka refuses
+CREATE STREAM a (x INT) WITH (topic = 'a b')
+-- error: case.sql:1:39: topic 'a b': a topic has 1 to 249 letters, digits, dots, underscores and dashes
+
+-- case: a topic of the engine
+CREATE STREAM a (x INT) WITH (topic = 'headrace.time')
+-- error: case.sql:1:39: topic headrace.time: topics that start with headrace. are the engine's own
+
+-- case: the stream's own dead letters
+CREATE STREAM a (x INT) WITH (topic = 'a.dead')
+-- error: case.sql:1:1: stream a reads a.dead, where this project puts records aside: what it could not read would come back to it; read it from another project
+
+-- case: an empty topic
+CREATE STREAM a (x INT) WITH (topic = '')
+-- error: case.sql:1:39: topic '': a topic has 1 to 249 letters, digits, dots, underscores and dashes
+
+-- case: a key that is no column
+CREATE STREAM a (xyz INT) WITH (key = 'xy')
+-- error: case.sql:1:39: key 'xy' is not a column of a (did you mean xyz?)
+
+-- case: a type that is none
+CREATE STREAM a (x INTT, y STRING)
+-- error: case.sql:1:20: column x: there is no type INTT; the types are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL, STRING, BINARY, DATE, TIMESTAMP, ARRAY, MAP, STRUCT
+
+-- case: a type of another database
+CREATE STREAM a (x VARCHAR(10))
+-- error: case.sql:1:20: column x: VARCHAR is not a type of Headrace: write STRING, which has no limit of length
+
+-- case: a column without a type
+CREATE STREAM a (x, y INT)
+-- error: case.sql:1:18: column x has no type; write x TYPE
+
+-- case: a column stands twice
+CREATE STREAM a (x INT, X STRING)
+-- error: case.sql:1:25: column X stands twice (upper and lower case do not count); rename one
+
+-- case: a reserved column
+CREATE STREAM a (_closed BOOLEAN)
+-- error: case.sql:1:18: column name _closed: names that start with _ are reserved; drop the underscore
+
+-- case: a column with a blank
+CREATE STREAM a (`a b` INT)
+-- error: case.sql:1:18: column name 'a b': write a letter first, then letters, digits and underscores only
+
+-- case: constraints that are not supported
+CREATE STREAM a (x INT PRIMARY KEY, y INT DEFAULT 3, z INT NOT NULL UNIQUE)
+-- error: case.sql:1:24: column x: PRIMARY KEY is not supported; after the type only NOT NULL may stand
+-- error: case.sql:1:43: column y: DEFAULT is not supported; after the type only NOT NULL may stand
+-- error: case.sql:1:69: column z: after the type only NOT NULL may stand, not UNIQUE
+
+-- case: no columns
+CREATE STREAM a ()
+-- error: case.sql:1:15: stream a has no columns; write (column TYPE, ...)
+
+-- case: a comma too many
+CREATE STREAM a (x INT,)
+-- error: case.sql:1:15: a column of a is missing; remove the comma that has none
+
+-- case: no parentheses
+CREATE STREAM a WITH (topic = 'a')
+-- error: case.sql:1:17: stream a has no columns; write CREATE STREAM a (column TYPE, ...) WITH (...)
+
+-- case: parentheses without an end
+CREATE STREAM a (x INT
+-- error: case.sql:1:17: ( is never closed
+
+-- case: parentheses that do not match
+CREATE STREAM a (x INT]
+-- error: case.sql:1:23: ] closes a (; write ) first
+
+-- case: reserved names
+CREATE STREAM headrace_log (x INT);
+CREATE STREAM _a (x INT);
+-- error: case.sql:1:15: stream name headrace_log: names that start with headrace are reserved; choose another
+-- error: case.sql:2:15: stream name _a: names that start with _ are reserved; drop the underscore
+
+-- case: a name that is too long
+CREATE STREAM aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa (x INT)
+-- error: case.sql:1:15: stream name 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' has 64 characters; at most 63 are allowed
+
+-- case: no name
+CREATE STREAM (x INT)
+-- error: case.sql:1:15: the name of the stream is expected here, not (
+
+-- case: a name that is taken
+CREATE STREAM Payments (x INT)
+-- error: case.sql:1:1: Payments is defined at streams.sql:1:1 already (streams and views share their names; upper and lower case do not count); rename one
+
+-- case: a view with the name of a stream
+CREATE MATERIALIZED VIEW notes AS SELECT text FROM notes
+-- error: case.sql:1:1: notes is defined at streams.sql:8:1 already (streams and views share their names; upper and lower case do not count); rename one
+
+-- case: a watermark on an unknown column
+CREATE STREAM a (time TIMESTAMP NOT NULL, WATERMARK FOR tme AS tme)
+-- error: case.sql:1:57: WATERMARK FOR tme: a has no such column (did you mean time?)
+
+-- case: a watermark on another type
+CREATE STREAM a (t BIGINT NOT NULL, WATERMARK FOR t AS t)
+-- error: case.sql:1:51: WATERMARK FOR t: the event time must be a TIMESTAMP, not BIGINT; write t TIMESTAMP NOT NULL
+
+-- case: a watermark on a column that may be null
+CREATE STREAM a (t TIMESTAMP,
+  WATERMARK FOR t AS t - INTERVAL 1 SECOND)
+-- error: case.sql:2:17: WATERMARK FOR t: a record without an event time has no place in time; write t TIMESTAMP NOT NULL
+
+-- case: an adaptive watermark
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE)
+-- error: case.sql:1:59: ADAPTIVE watermarks are not built yet; write WATERMARK FOR t AS t - INTERVAL 30 SECONDS
+
+-- case: two watermarks
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t, WATERMARK FOR t AS t)
+-- error: case.sql:1:62: a stream has one WATERMARK; remove this one
+
+-- case: a watermark of another column
+CREATE STREAM a (t TIMESTAMP NOT NULL, u INT, WATERMARK FOR t AS u)
+-- error: case.sql:1:66: the watermark is of t, not u; write WATERMARK FOR t AS t - INTERVAL 30 SECONDS
+
+-- case: a watermark that adds
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t + INTERVAL 1 SECOND)
+-- error: case.sql:1:61: only - INTERVAL may stand here, not +; write WATERMARK FOR t AS t - INTERVAL 30 SECONDS
+
+-- case: a watermark without INTERVAL
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - 5)
+-- error: case.sql:1:63: INTERVAL is expected here, not 5; write WATERMARK FOR t AS t - INTERVAL 30 SECONDS
+
+-- case: a watermark without AS
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t)
+-- error: case.sql:1:54: AS is expected here, but nothing follows; write WATERMARK FOR t AS t - INTERVAL 30 SECONDS
+
+-- case: a delay in months
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL 1 MONTH)
+-- error: case.sql:1:72: the watermark's delay: '1 MONTH': a month has no fixed length; write days, such as '30 days'
+
+-- case: a negative delay
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL -1 SECOND)
+-- error: case.sql:1:72: the watermark's delay: '- 1 SECOND' is negative; write 0 or more
+
+-- case: a delay of an unknown unit
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL 1 FORTNIGHT)
+-- error: case.sql:1:72: the watermark's delay: '1 FORTNIGHT': FORTNIGHT is not a unit; write a whole number and a unit, such as '30 seconds', '10 minutes', '1 hour' or '7 days'
+
+-- case: a delay of nothing at all
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL)
+-- error: case.sql:1:59: the watermark's delay: '' is not a duration; write a whole number and a unit, such as '30 seconds', '10 minutes', '1 hour' or '7 days'
+
+-- case: a delay that is too long
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL 999999999 DAYS)
+-- error: case.sql:1:72: the watermark's delay: '999999999 DAYS' is too long; at most 36500 days are allowed
+
+-- case: a derived stream
+CREATE STREAM a AS SELECT text FROM notes
+-- error: case.sql:1:17: CREATE STREAM ... AS is not built yet; give the stream its columns, and write the query as CREATE MATERIALIZED VIEW ... AS SELECT ...

@@ -1,0 +1,485 @@
+-- case: an unknown stream suggests the closest
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payment
+-- error: case.sql:2:16: there is no stream payment (did you mean payments?); a view reads a stream, so write CREATE STREAM first (views over views are not built yet)
+
+-- case: a view over a view
+CREATE MATERIALIZED VIEW v AS
+SELECT a FROM v
+-- error: case.sql:2:15: there is no stream v; a view reads a stream, so write CREATE STREAM first (views over views are not built yet)
+
+-- case: an unknown column suggests the closest
+CREATE MATERIALIZED VIEW v AS
+SELECT id, amont AS a FROM payments WHERE countri = 'x'
+-- error: case.sql:2:12: payments has no column amont (did you mean amount?); its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
+-- error: case.sql:2:43: payments has no column countri (did you mean Country?); its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
+
+-- case: an unknown qualifier
+CREATE MATERIALIZED VIEW v AS
+SELECT payments.id FROM payments p
+-- error: case.sql:2:8: payments has no column payments.id (the stream is called p here); its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
+
+-- case: an unknown column of the alias
+CREATE MATERIALIZED VIEW v AS
+SELECT p.idd FROM payments p
+-- error: case.sql:2:10: payments has no column idd (did you mean id?); its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
+
+-- case: joins
+CREATE MATERIALIZED VIEW v AS
+SELECT p.id FROM payments p JOIN notes n ON p.id = n.text
+-- error: case.sql:2:29: joins are not built yet: a view reads one stream; join when you read the view
+
+-- case: left joins, and the problem behind them
+CREATE MATERIALIZED VIEW v AS
+SELECT p.id FROM payments p LEFT JOIN notes n ON p.id = n.text WHERE idd = 'x'
+-- error: case.sql:2:29: joins are not built yet: a view reads one stream; join when you read the view
+-- error: case.sql:2:70: payments has no column idd (did you mean id?); its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
+
+-- case: joins by comma
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments, notes
+-- error: case.sql:2:24: joins are not built yet: a view reads one stream; join when you read the view
+
+-- case: temporal joins
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments FOR SYSTEM_TIME AS OF ts
+-- error: case.sql:2:25: FOR SYSTEM_TIME AS OF (temporal joins) is not built yet; remove it
+
+-- case: subqueries in FROM
+CREATE MATERIALIZED VIEW v AS
+SELECT a FROM (SELECT id AS a FROM payments)
+-- error: case.sql:2:15: subqueries are not supported: a view reads one stream; write its name
+
+-- case: subqueries in WHERE
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments WHERE id IN (SELECT text FROM notes)
+-- error: case.sql:2:38: subqueries are not supported; a view reads one stream and nothing else
+
+-- case: subqueries in the select list
+CREATE MATERIALIZED VIEW v AS
+SELECT (SELECT max(text) FROM notes) AS a FROM payments
+-- error: case.sql:2:9: subqueries are not supported; a view reads one stream and nothing else
+
+-- case: common table expressions
+CREATE MATERIALIZED VIEW v AS
+WITH a AS (SELECT 1) SELECT id FROM payments
+-- error: case.sql:2:1: WITH (common table expressions) is not built yet; write one SELECT over one stream
+
+-- case: unions
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments UNION ALL SELECT text FROM notes
+-- error: case.sql:2:25: UNION is not built yet: a view reads one stream; make one view per stream
+
+-- case: order and limit
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments ORDER BY id LIMIT 3 OFFSET 1
+-- error: case.sql:2:25: ORDER BY is not part of a view, whose rows have no order; write it when you read the view
+-- error: case.sql:2:37: LIMIT is not part of a view, whose rows have no order; write it when you read the view
+-- error: case.sql:2:45: OFFSET is not part of a view, whose rows have no order; write it when you read the view
+
+-- case: window functions
+CREATE MATERIALIZED VIEW v AS
+SELECT id, row_number() OVER (PARTITION BY card ORDER BY ts) AS r, sum(items) OVER () AS s FROM payments
+-- error: case.sql:2:12: row_number() ranks rows, which is not built yet; rank them when you read the view
+-- error: case.sql:2:68: sum() OVER: window functions are not built yet; write GROUP BY, or use OVER when you read the view
+
+-- case: a window clause
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments WINDOW w AS (PARTITION BY id)
+-- error: case.sql:2:25: the WINDOW clause is not built yet; write GROUP BY window(<event time>, '1 minute')
+
+-- case: generators
+CREATE MATERIALIZED VIEW v AS
+SELECT explode(tags) AS t FROM payments
+-- error: case.sql:2:8: explode() makes several rows of one record, which is not built yet; append one record per row
+
+-- case: lateral views
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments LATERAL VIEW explode(tags) t AS tag
+-- error: case.sql:2:25: LATERAL VIEW makes several rows of one record, which is not built yet; append one record per row
+
+-- case: hopping windows
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY window(ts, '10 minutes', '1 minute')
+-- error: case.sql:2:70: hopping windows (with a slide) and offsets are not built yet; write window(ts, '1 minute')
+
+-- case: session windows
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY session_window(ts, '10 minutes')
+-- error: case.sql:2:45: session_window() is not built yet; tumbling windows are: GROUP BY window(<event time>, '1 minute')
+
+-- case: cumulative windows
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY cumulate(ts, '1 minute', '1 hour')
+-- error: case.sql:2:45: cumulate() is not built yet; tumbling windows are: GROUP BY window(<event time>, '1 minute')
+
+-- case: window_time
+CREATE MATERIALIZED VIEW v AS
+SELECT window_time(window) AS t, count(*) AS n FROM payments GROUP BY window(ts, '1 minute')
+-- error: case.sql:2:8: window_time() is not built yet; use window.end
+
+-- case: distinct counts
+CREATE MATERIALIZED VIEW v AS
+SELECT count(DISTINCT card) AS n FROM payments
+-- error: case.sql:2:8: count(DISTINCT ...) is not built yet; remove DISTINCT, or group by the column as well
+
+-- case: SELECT DISTINCT
+CREATE MATERIALIZED VIEW v AS
+SELECT DISTINCT card FROM payments
+-- error: case.sql:2:8: SELECT DISTINCT is not built yet; write GROUP BY and the columns
+
+-- case: FILTER
+CREATE MATERIALIZED VIEW v AS
+SELECT sum(items) FILTER (WHERE country = 'x') AS n FROM payments
+-- error: case.sql:2:8: sum() FILTER is not built yet; write sum(CASE WHEN condition THEN argument END)
+
+-- case: other aggregates
+CREATE MATERIALIZED VIEW v AS
+SELECT stddev(price) AS a, first(id) AS b, last(id) AS c, collect_list(id) AS d,
+  approx_count_distinct(id) AS e, percentile(price, 0.5) AS f, count_if(items > 1) AS g, max_by(id, ts) AS h,
+  any(items > 1) AS i FROM payments
+-- error: case.sql:2:8: the aggregate stddev() is not built yet; use count, sum, min, max or avg
+-- error: case.sql:2:28: the aggregate first() is not built yet; use count, sum, min, max or avg
+-- error: case.sql:2:44: the aggregate last() is not built yet; use count, sum, min, max or avg
+-- error: case.sql:2:59: the aggregate collect_list() is not built yet; use count, sum, min, max or avg
+-- error: case.sql:3:3: the aggregate approx_count_distinct() is not built yet; use count, sum, min, max or avg
+-- error: case.sql:3:35: the aggregate percentile() is not built yet; use count, sum, min, max or avg
+-- error: case.sql:3:64: the aggregate count_if() is not built yet; write sum(CASE WHEN condition THEN 1 ELSE 0 END)
+-- error: case.sql:3:90: the aggregate max_by() is not built yet; use count, sum, min, max or avg
+-- error: case.sql:4:3: the aggregate any() is not built yet; write max(CASE WHEN condition THEN 1 ELSE 0 END) = 1
+
+-- case: functions that depend on when or where they run
+CREATE MATERIALIZED VIEW v AS
+SELECT now() AS a, current_timestamp AS b, current_date() AS c, localtimestamp AS d, rand() AS e,
+  uuid() AS f, shuffle(tags) AS g, monotonically_increasing_id() AS h, spark_partition_id() AS i,
+  input_file_name() AS j, current_user AS k, unix_timestamp() AS l, curdate() AS m, randn(3) AS n,
+  random() AS o, `now`() AS p FROM payments
+-- error: case.sql:2:8: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+-- error: case.sql:2:20: current_timestamp depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+-- error: case.sql:2:44: current_date depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+-- error: case.sql:2:65: localtimestamp depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+-- error: case.sql:2:86: rand gives another answer every time, so a replay would differ; let the producer put the value into the record
+-- error: case.sql:3:3: uuid gives another answer every time, so a replay would differ; let the producer put the value into the record
+-- error: case.sql:3:16: shuffle gives another answer every time, so a replay would differ; let the producer put the value into the record
+-- error: case.sql:3:36: monotonically_increasing_id depends on where the query runs, not on the log, so a replay would differ; let the producer put the value into the record
+-- error: case.sql:3:72: spark_partition_id depends on where the query runs, not on the log, so a replay would differ; let the producer put the value into the record
+-- error: case.sql:4:3: input_file_name depends on where the query runs, not on the log, so a replay would differ; let the producer put the value into the record
+-- error: case.sql:4:27: current_user depends on where the query runs, not on the log, so a replay would differ; let the producer put the value into the record
+-- error: case.sql:4:46: unix_timestamp() depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+-- error: case.sql:4:69: curdate depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+-- error: case.sql:4:85: randn gives another answer every time, so a replay would differ; let the producer put the value into the record
+-- error: case.sql:5:3: random gives another answer every time, so a replay would differ; let the producer put the value into the record
+-- error: case.sql:5:18: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+
+-- case: times that depend on when they are asked
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments WHERE ts > TIMESTAMP 'now' AND date < DATE 'today'
+-- error: case.sql:2:36: TIMESTAMP 'now' depends on when it is asked, not on the log; write a fixed time, or use the record's own time
+-- error: case.sql:2:63: DATE 'today' depends on when it is asked, not on the log; write a fixed time, or use the record's own time
+
+-- case: watermark()
+CREATE MATERIALIZED VIEW v AS
+SELECT watermark() AS w FROM payments
+-- error: case.sql:2:8: watermark() is not built yet; use the record's own time
+
+-- case: outputs without a name
+CREATE MATERIALIZED VIEW v AS
+SELECT upper(id), id || 'x', 1 FROM payments
+-- error: case.sql:2:8: this output has no name; add AS name after upper(id)
+-- error: case.sql:2:19: this output has no name; add AS name after id || 'x'
+-- error: case.sql:2:30: this output has no name; add AS name after 1
+
+-- case: an aggregate without a name
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) FROM payments
+-- error: case.sql:2:8: this output has no name; add AS name after count(*)
+
+-- case: an output stands twice
+CREATE MATERIALIZED VIEW v AS
+SELECT id, card AS ID FROM payments
+-- error: case.sql:2:20: output ID stands twice (upper and lower case do not count); rename one
+
+-- case: a reserved output
+CREATE MATERIALIZED VIEW v AS
+SELECT id AS _events FROM payments
+-- error: case.sql:2:14: output name _events: names that start with _ are reserved; drop the underscore; write AS events
+
+-- case: an output's name with a blank
+CREATE MATERIALIZED VIEW v AS
+SELECT id AS `my id` FROM payments
+-- error: case.sql:2:14: output name 'my id': write a letter first, then letters, digits and underscores only; write AS my_id
+
+-- case: an output's name as a text
+CREATE MATERIALIZED VIEW v AS
+SELECT id AS 'x' FROM payments
+-- error: case.sql:2:14: an output's name is written without quotes: AS name
+
+-- case: a column that is not grouped
+CREATE MATERIALIZED VIEW v AS
+SELECT country, card, count(*) AS n FROM payments GROUP BY country
+-- error: case.sql:2:17: card is neither grouped nor aggregated; add it to GROUP BY, or write max(card)
+
+-- case: columns that are not grouped, within expressions
+CREATE MATERIALIZED VIEW v AS
+SELECT upper(country || card) AS a, count(*) + items AS b FROM payments GROUP BY country
+-- error: case.sql:2:25: card is neither grouped nor aggregated; add it to GROUP BY, or write max(card)
+-- error: case.sql:2:48: items is neither grouped nor aggregated; add it to GROUP BY, or write max(items)
+
+-- case: a column without GROUP BY
+CREATE MATERIALIZED VIEW v AS
+SELECT card, count(*) AS n FROM payments
+-- error: case.sql:2:8: card is neither grouped nor aggregated; add it to GROUP BY, or write max(card)
+
+-- case: functions over aggregates
+CREATE MATERIALIZED VIEW v AS
+SELECT round(sum(price), 2) AS a, concat('x', count(*)) AS b, sum(items) % 2 AS c, max(id) LIKE 'x%' AS d,
+  max(ts) + INTERVAL 1 HOUR AS e, max(address).city AS f FROM payments
+-- error: case.sql:2:8: round() cannot be applied to an aggregate; compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument
+-- error: case.sql:2:35: concat() cannot be applied to an aggregate; compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument
+-- error: case.sql:2:63: % cannot be computed beside an aggregate; compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument
+-- error: case.sql:2:84: LIKE cannot be computed beside an aggregate; compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument
+-- error: case.sql:3:3: INTERVAL cannot be computed beside an aggregate; compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument
+-- error: case.sql:3:48: a field cannot be computed beside an aggregate; compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument
+
+-- case: aggregates of aggregates
+CREATE MATERIALIZED VIEW v AS
+SELECT sum(count(*)) AS a FROM payments
+-- error: case.sql:2:8: sum() of an aggregate is not possible; remove one of the two
+
+-- case: aggregates in WHERE
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments WHERE count(*) > 1
+-- error: case.sql:2:42: WHERE looks at single records; move the aggregate to HAVING
+
+-- case: aggregates in GROUP BY
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY sum(items)
+-- error: case.sql:2:45: GROUP BY cannot use an aggregate; group by what it is computed from
+
+-- case: the wrong number of arguments
+CREATE MATERIALIZED VIEW v AS
+SELECT sum() AS a, count(id, card) AS b, sum(*) AS c FROM payments
+-- error: case.sql:2:8: sum() takes exactly one argument
+-- error: case.sql:2:20: count() takes exactly one argument
+-- error: case.sql:2:42: sum(*) means nothing; write a column, or count(*)
+
+-- case: a star in a grouped view
+CREATE MATERIALIZED VIEW v AS
+SELECT *, count(*) AS n FROM payments GROUP BY id
+-- error: case.sql:2:8: * cannot stand in a grouped view; name the columns
+
+-- case: a star of another alias
+CREATE MATERIALIZED VIEW v AS
+SELECT q.* FROM payments p
+-- error: case.sql:2:8: q.* names no stream of this view; write p.*
+
+-- case: a star with exceptions
+CREATE MATERIALIZED VIEW v AS
+SELECT * EXCEPT (id) FROM payments
+-- error: case.sql:2:10: after * nothing may stand; name the columns instead
+
+-- case: an ordinal out of range
+CREATE MATERIALIZED VIEW v AS
+SELECT country, count(*) AS n FROM payments GROUP BY 3
+-- error: case.sql:2:54: GROUP BY 3: there are 2 outputs
+
+-- case: an ordinal that is an aggregate
+CREATE MATERIALIZED VIEW v AS
+SELECT country, count(*) AS n FROM payments GROUP BY 2
+-- error: case.sql:2:17: GROUP BY cannot use an aggregate; group by what it is computed from
+
+-- case: rollup, cube and all
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY ROLLUP (country), ALL, CUBE (card)
+-- error: case.sql:2:45: GROUP BY ROLLUP is not built yet; name the columns
+-- error: case.sql:2:63: GROUP BY ALL is not built yet; name the columns
+-- error: case.sql:2:68: GROUP BY CUBE is not built yet; name the columns
+
+-- case: two windows
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY window(ts, '1 minute'), window(ts, '2 minutes')
+-- error: case.sql:2:69: a view has one window; remove this one
+
+-- case: a window over another column
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY window(seen, '1 minute')
+-- error: case.sql:2:52: windows are over the event time of payments, which is ts; write window(ts, '1 minute')
+
+-- case: a window over a stream without event time
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM notes GROUP BY window(text, '1 minute')
+-- error: case.sql:2:42: window() needs the event time of notes, which has none; add to its columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS
+
+-- case: a window of months
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY window(ts, '1 month')
+-- error: case.sql:2:56: the window's size: '1 month': a month has no fixed length; write days, such as '30 days'
+
+-- case: a window of nothing
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY window(ts, '0 seconds')
+-- error: case.sql:2:56: the window's size must be more than nothing; write window(ts, '1 minute')
+
+-- case: a window without quotes
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY window(ts, INTERVAL 1 MINUTE)
+-- error: case.sql:2:56: the window's size is written in quotes; write window(ts, '1 minute')
+
+-- case: a window without a size
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY window(ts)
+-- error: case.sql:2:45: window() takes the event time and a size; write window(ts, '1 minute')
+
+-- case: a window within an expression
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY date_trunc('hour', window(ts, '1 minute').start)
+-- error: case.sql:2:64: window() stands alone in GROUP BY; use window.start and window.end elsewhere
+
+-- case: a window in the select list
+CREATE MATERIALIZED VIEW v AS
+SELECT window(ts, '1 minute').start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 minute')
+-- error: case.sql:2:8: window() belongs into GROUP BY; here write window.start or window.end
+
+-- case: the whole window
+CREATE MATERIALIZED VIEW v AS
+SELECT window, count(*) AS n FROM payments GROUP BY window(ts, '1 minute')
+-- error: case.sql:2:8: a view's window has a start and an end: window.start, window.end
+
+-- case: window.start without a window
+CREATE MATERIALIZED VIEW v AS
+SELECT window.start AS w, count(*) AS n FROM payments GROUP BY card
+-- error: case.sql:2:8: window stands for nothing here; add GROUP BY window(<event time>, '1 minute')
+
+-- case: lateness without a window
+CREATE MATERIALIZED VIEW v WITH (allowed_lateness = '1 minute') AS
+SELECT card, count(*) AS n FROM payments GROUP BY card
+-- error: case.sql:1:53: allowed_lateness of v: without a window no record is ever late; remove it, or group by window(...)
+
+-- case: lateness that is no duration
+CREATE MATERIALIZED VIEW v WITH (allowed_lateness = 'soon') AS
+SELECT card FROM payments
+-- error: case.sql:1:53: allowed_lateness: 'soon' is not a duration; write a whole number and a unit, such as '30 seconds', '10 minutes', '1 hour' or '7 days'
+
+-- case: options of views that are not built yet or not known
+CREATE MATERIALIZED VIEW v WITH (emit = 'changes', retention = '30 days', late = 'drop', mode = 'upsert',
+  allowed_latenes = '1 day') AS
+SELECT card FROM payments
+-- error: case.sql:1:34: option emit is not built yet: there are no sinks and subscriptions yet, and tables hold every row; remove it
+-- error: case.sql:1:52: option retention is not built yet: rows are kept for good; remove it
+-- error: case.sql:1:75: option late is not built yet: late records always go to the topic <view>.late; remove it
+-- error: case.sql:1:90: option mode is not built yet: there are no sinks and subscriptions yet, and tables hold every row; remove it
+-- error: case.sql:2:3: CREATE MATERIALIZED VIEW has no option allowed_latenes (did you mean allowed_lateness?); its options are allowed_lateness
+
+-- case: HAVING without groups
+CREATE MATERIALIZED VIEW v AS
+SELECT card FROM payments HAVING card = 'x'
+-- error: case.sql:2:34: HAVING without GROUP BY filters nothing; write WHERE
+
+-- case: HAVING on a name that is an output and a column
+CREATE MATERIALIZED VIEW v AS
+SELECT country, max(items) AS items FROM payments GROUP BY country HAVING items > 3
+-- error: case.sql:2:75: items is an output and also a column of payments; name the output differently
+
+-- case: HAVING over what is not grouped
+CREATE MATERIALIZED VIEW v AS
+SELECT country FROM payments GROUP BY country HAVING card = 'x'
+-- error: case.sql:2:54: card is neither grouped nor aggregated; add it to GROUP BY, or write max(card)
+
+-- case: an output used by another
+CREATE MATERIALIZED VIEW v AS
+SELECT items + 1 AS more, more + 1 AS most FROM payments
+-- error: case.sql:2:27: more is an output of the view, not a column of payments; write its expression instead
+
+-- case: no FROM
+CREATE MATERIALIZED VIEW v AS
+SELECT 1 AS a
+-- error: case.sql:2:1: FROM is missing; write SELECT ... FROM <stream>
+
+-- case: nothing selected
+CREATE MATERIALIZED VIEW v AS
+SELECT FROM payments
+-- error: case.sql:2:1: nothing stands after SELECT; write what it is about
+
+-- case: nothing after WHERE
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments WHERE
+-- error: case.sql:2:25: nothing stands after WHERE; write what it is about
+
+-- case: clauses in the wrong order
+CREATE MATERIALIZED VIEW v AS
+SELECT country FROM payments GROUP BY country WHERE id = 'x'
+-- error: case.sql:2:47: WHERE must stand before GROUP BY
+
+-- case: a clause stands twice
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments WHERE id = 'x' WHERE id = 'y'
+-- error: case.sql:2:40: WHERE stands twice; keep one
+
+-- case: expressions that cannot be read
+CREATE MATERIALIZED VIEW v AS
+SELECT id + AS a FROM payments WHERE (id = 'x'
+-- error: case.sql:2:13: this expression cannot be read near AS; check its syntax
+-- error: case.sql:2:44: this expression cannot be read near 'x'; check its syntax
+
+-- case: two commas
+CREATE MATERIALIZED VIEW v AS
+SELECT id,, card FROM payments
+-- error: case.sql:2:1: two commas of SELECT have nothing between them
+
+-- case: NULL alone
+CREATE MATERIALIZED VIEW v AS
+SELECT NULL AS a FROM payments
+-- error: case.sql:2:8: NULL alone has no type; write CAST(NULL AS STRING)
+
+-- case: parameters
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments WHERE id = :id
+-- error: case.sql:2:31: parameters are not supported; write the value into the definition
+
+-- case: a reserved alias
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments _p
+-- error: case.sql:2:25: alias _p is reserved; choose another
+
+-- case: a stream in a schema
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM lake.payments
+-- error: case.sql:2:20: streams have no catalog or schema; write the stream's name alone
+
+-- case: a table function
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM range(10)
+-- error: case.sql:2:21: functions in FROM are not supported: a view reads one stream; write its name
+
+-- case: no AS
+CREATE MATERIALIZED VIEW v SELECT id FROM payments
+-- error: case.sql:1:28: AS is expected here, not SELECT; write CREATE MATERIALIZED VIEW v AS SELECT ...
+
+-- case: a reserved view
+CREATE MATERIALIZED VIEW _v AS SELECT id FROM payments
+-- error: case.sql:1:26: view name _v: names that start with _ are reserved; drop the underscore
+
+-- case: problems in several lines
+CREATE MATERIALIZED VIEW v AS
+SELECT id
+  , nosuch AS a
+FROM payments
+WHERE rand() > 0.5
+-- error: case.sql:3:5: payments has no column nosuch; its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
+-- error: case.sql:5:7: rand gives another answer every time, so a replay would differ; let the producer put the value into the record
+
+-- case: grouping by several columns in parentheses
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY (card, country)
+-- error: case.sql:2:45: remove the parentheses around the columns
+
+-- case: a window on a stream with a column named window
+CREATE STREAM s (t TIMESTAMP NOT NULL, window STRING, WATERMARK FOR t AS t);
+CREATE MATERIALIZED VIEW v AS
+SELECT window.start AS w, count(*) AS n FROM s GROUP BY window(t, '1 minute')
+-- error: case.sql:3:57: s has a column named window, which hides window.start; rename it
+
+-- case: scripts
+CREATE MATERIALIZED VIEW v AS
+SELECT TRANSFORM(id) USING 'cat' AS a FROM payments
+-- error: case.sql:2:8: only expressions may stand here, no statements

@@ -1,0 +1,110 @@
+"""Golden SQL: what definitions become, and what the wrong ones are answered.
+
+Method: each file in golden/ holds cases. A case opens with `-- case:` and a sentence; its SQL
+follows; then what it becomes, in comments: `-- error: file:line:column: message`, one per problem,
+or the dump of what it defines. All cases see the streams of streams.sql, which is parsed with each.
+`HEADRACE_GOLDEN=write pytest tests/sql/test_golden.py` writes the answers anew, to be reviewed.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from headrace.errors import DefinitionError
+from headrace.model import Project, Stream, View
+from headrace.sql import parse_project
+
+GOLDEN = Path(__file__).parent / "golden"
+STREAMS = (GOLDEN / "streams.sql").read_text()
+FILES = sorted(path.name for path in GOLDEN.glob("*.sql") if path.name != "streams.sql")
+ANSWER = re.compile(r"-- (error|stream|view|where|window|key|call|output|having): ")
+
+
+class Case(NamedTuple):
+    title: str
+    sql: str
+    expected: list[str]
+
+
+def read_cases(file: str) -> list[Case]:
+    cases = []
+    for part in (GOLDEN / file).read_text().split("-- case: ")[1:]:
+        title, _, text = part.partition("\n")
+        lines = text.rstrip().split("\n")
+        expected = [line for line in lines if ANSWER.match(line)]
+        sql = "\n".join(line for line in lines if not ANSWER.match(line)).rstrip()
+        cases.append(Case(title, sql, expected))
+    return cases
+
+
+def dump_stream(stream: Stream) -> list[str]:
+    columns = ", ".join(
+        f"{each.name} {each.type.sql}{'' if each.nullable else ' NOT NULL'}"
+        for each in stream.columns
+    )
+    time = f", time {stream.event_time} - {stream.delay_us} us" if stream.event_time else ""
+    rest = f", key {stream.key}, timestamps {stream.timestamp_format}"
+    return [f"-- stream: {stream.name} ({columns}) from {stream.topic}{time}{rest}"]
+
+
+def dump_view(view: View) -> list[str]:
+    query = view.query
+    kind = "grouped" if query.grouped else "plain"
+    lines = [f"-- view: {view.name}, {kind} over {query.stream}, {view.allowed_lateness_us} us"]
+    if query.where is not None:
+        lines.append(f"-- where: {query.where}")
+    if query.window is not None:
+        lines.append(f"-- window: {query.window.size_us} us")
+    lines += [f"-- key: {key.name} = {key.expression}" for key in query.keys]
+    lines += [f"-- call: {each.name} = {each.function} of {each.argument}" for each in query.calls]
+    lines += [f"-- output: {each.name} = {each.expression}" for each in query.outputs]
+    if query.having is not None:
+        lines.append(f"-- having: {query.having}")
+    return lines
+
+
+def run(case: Case) -> list[str]:
+    given = len(parse_project({"streams.sql": STREAMS}).streams)
+    try:
+        project = parse_project({"streams.sql": STREAMS, "case.sql": case.sql})
+    except DefinitionError as error:
+        return [f"-- error: {problem}" for problem in error.problems]
+    check_round_trip(project)
+    lines = [line for stream in project.streams[given:] for line in dump_stream(stream)]
+    return lines + [line for view in project.views for line in dump_view(view)]
+
+
+def check_round_trip(project: Project) -> None:
+    """Read each definition's text again, alone, as the engine does with old versions."""
+    for stream in project.streams:
+        assert parse_project({"again.sql": stream.sql}).stream(stream.name) == stream
+    for view in project.views:
+        stream = project.stream(view.query.stream)
+        again = parse_project({"again.sql": f"{stream.sql};\n{view.sql}"})
+        assert again.view(view.name) == view
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_definitions_become_what_the_golden_file_says(file: str) -> None:
+    cases = read_cases(file)
+    answers = [run(case) for case in cases]
+    if os.environ.get("HEADRACE_GOLDEN") == "write":
+        texts = zip(cases, answers, strict=True)
+        (GOLDEN / file).write_text(
+            "\n".join(
+                f"-- case: {each.title}\n{each.sql}\n" + "".join(f"{line}\n" for line in lines)
+                for each, lines in texts
+            )
+        )
+    for case, lines in zip(cases, answers, strict=True):
+        assert lines == case.expected, case.title
+
+
+def test_every_case_says_what_it_expects() -> None:
+    cases = [case for file in FILES for case in read_cases(file)]
+    assert all(case.expected for case in cases)
+    refused = [case for case in cases if case.expected[0].startswith("-- error")]
+    assert len(refused) >= 60
