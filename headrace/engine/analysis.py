@@ -1,6 +1,7 @@
 """Let Spark check a view and tell its types; the plan is made from its answer."""
 
 import re
+from functools import lru_cache
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import SparkSession
@@ -21,6 +22,7 @@ from headrace.schema.types import DataType, parse_type
 __all__ = ["plan_view"]
 
 
+@lru_cache(maxsize=256)
 def plan_view(spark: SparkSession, view: View, stream: Stream) -> Fold:
     """Return the fold of a view. DefinitionError: Spark, or the plan, refuses it."""
     session = spark.newSession()

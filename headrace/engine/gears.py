@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.engine.folding import Outcome, fold_frame, fold_rows, record_fault
 from headrace.engine.splits import assign, split_frame
 from headrace.engine.stamping import Stamper, Summary, gather, input_schema
-from headrace.engine.unit import Unit
+from headrace.engine.unit import Unit, make_decoder
 from headrace.ledger.entries import PlannedTurn, StreamPartition
 from headrace.log.base import Log
 from headrace.plan.fold import Fold
-from headrace.schema.json import Decoded, JsonDecoder
+from headrace.schema.json import Decoded
 from headrace.store.base import Store
 
 __all__ = ["Gear", "LongGear", "ShortGear"]
@@ -71,7 +71,8 @@ class ShortGear:
         for stream, range in self._planned.ranges:
             place = self._unit.progress[StreamPartition(stream, range.partition.number)]
             source = self._unit.sources[stream]
-            stamper = Stamper(source.stream, range, place.clock_us, source.decoder)
+            decoder = source.decoder(self._unit.wanted(stream))
+            stamper = Stamper(source.stream, range, place.clock_us, decoder)
             batches = [(batch, stamper.decode(batch)) for batch in gather(self._log.read(range))]
             self._decoded.append((stamper, batches))
 
@@ -85,7 +86,8 @@ class ShortGear:
             self._summaries.append(summary)
         self._decoded.clear()
         for name, parts in stamped.items():
-            schema = input_schema(self._unit.sources[name].stream)
+            decoder = self._unit.sources[name].decoder(self._unit.wanted(name))
+            schema = input_schema(decoder)
             self._rows[name] = pa.Table.from_batches(parts, schema).combine_chunks()
 
     def fold(self, fold: Fold) -> Outcome:
@@ -140,7 +142,7 @@ class LongGear:
                 self._store.seeds(name, source.version),
                 split_records=self._unit.settings.split_records,
             )
-            frame = split_frame(session, source.stream, assignments)
+            frame = split_frame(session, source.stream, assignments, self._unit.wanted(name))
             if len(self._unit.folds_over(name)) > 1:
                 # Decoding costs more than keeping: several views share one pass over the log.
                 frame = frame.persist()
@@ -175,9 +177,8 @@ class LongGear:
                 continue
             place = self._unit.progress[StreamPartition(stream, range.partition.number)]
             # Other views' threads may do the same, and a decoder serves one thread at a time.
-            definition = self._unit.sources[stream].stream
-            decoder = JsonDecoder(definition.columns, timestamp_format=definition.timestamp_format)
-            stamper = Stamper(definition, range, place.clock_us, decoder)
+            decoder = make_decoder(fold.stream, self._unit.wanted(stream))
+            stamper = Stamper(fold.stream, range, place.clock_us, decoder)
             for batch in gather(self._log.read(range)):
                 rows = pa.Table.from_batches([stamper.stamp(batch, stamper.decode(batch))])
                 max_jobs = settings.probe_jobs if self._unit.shared else None

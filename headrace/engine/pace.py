@@ -11,8 +11,8 @@ class Pace:
     """Adapts the size of turns to the target latency; one per unit.
 
     While the backlog fits, a turn takes all of it, and the size shrinks when turns take longer
-    than the target. When it does not fit, the unit is behind and the size doubles with every turn
-    up to the limit: large turns cost less per record, and the log buffers meanwhile.
+    than the target. A unit that does not keep up takes larger turns, which cost less per record;
+    one that is far behind takes the largest, and the log buffers meanwhile.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -21,8 +21,10 @@ class Pace:
 
     def limit(self, backlog_records: int) -> int:
         """Return the most records the next turn may read."""
+        if backlog_records > 2 * self._settings.short_turn_records:
+            return self._settings.max_turn_records
         if backlog_records > self._size:
-            self._size = min(self._size * 2, self._settings.max_turn_records)
+            self._size = min(self._size * 2, self._settings.short_turn_records)
         return self._size
 
     def note(self, records: int, seconds: float) -> None:

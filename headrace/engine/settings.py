@@ -10,8 +10,8 @@ class Settings:
     """The bounds and targets of turns; `[engine]` in headrace.toml."""
 
     target_ms: int = 100  # how long a live turn should take
-    max_turn_records: int = 1_000_000
-    max_turn_bytes: int = 256 << 20
+    max_turn_records: int = 4_000_000
+    max_turn_bytes: int = 1 << 30  # read by tasks as a stream, never held as a whole
     short_turn_records: int = 50_000  # above it, Spark tasks read the log themselves
     short_turn_bytes: int = 64 << 20  # what the driver reads into its own memory
     split_records: int = 250_000  # of a long turn, per task

@@ -13,10 +13,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.engine.stamping import Stamper, Summary, gather, input_schema
+from headrace.engine.unit import make_decoder
 from headrace.ledger.entries import Progress, Seed, StreamPartition
 from headrace.log.base import Log, Range, Split
 from headrace.model.definitions import Stream
-from headrace.schema.json import JsonDecoder
+from headrace.plan.fold import INPUT_COLUMNS
 
 __all__ = ["Assignment", "assign", "split_frame"]
 
@@ -92,26 +93,28 @@ def _steps(start: int, end: int, size: int) -> Iterator[int]:
 
 
 def split_frame(
-    session: SparkSession, stream: Stream, assignments: Sequence[Assignment]
+    session: SparkSession,
+    stream: Stream,
+    assignments: Sequence[Assignment],
+    wanted: frozenset[str],
 ) -> DataFrame:
     """Return the stamped records of the assignments as a frame; one more row each: its summary."""
-    schema = ", ".join(
-        [
-            *(f"`{column.name}` {column.type.sql}" for column in stream.columns),
-            "__partition INT, __offset BIGINT, __clock BIGINT, __side BINARY",
-        ]
-    )
+    names = make_decoder(stream, wanted).schema.names
+    columns = [
+        f"`{column.name}` {column.type.sql}" for column in stream.columns if column.name in names
+    ]
+    columns += [f"{name} {type.sql}" for name, type in INPUT_COLUMNS.items()]
     tasks = session.range(len(assignments), numPartitions=len(assignments))
-    return tasks.mapInArrow(_stamping(stream, assignments), schema)
+    return tasks.mapInArrow(_stamping(stream, assignments, wanted), ", ".join(columns))
 
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def _stamping(stream: Stream, assignments: Sequence[Assignment]) -> Task:
+def _stamping(stream: Stream, assignments: Sequence[Assignment], wanted: frozenset[str]) -> Task:
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format)
-        schema = input_schema(stream)
+        decoder = make_decoder(stream, wanted)
+        schema = input_schema(decoder)
         for assignment in _mine(numbers, assignments):
             stamper = Stamper(stream, assignment.range, assignment.clock_us, decoder)
             for records in _records(assignment):
@@ -125,7 +128,7 @@ def _stamping(stream: Stream, assignments: Sequence[Assignment]) -> Task:
 
 def _measuring(stream: Stream, assignments: Sequence[Assignment]) -> Task:
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format)
+        decoder = make_decoder(stream, frozenset({stream.event_time or ""}))
         for assignment in _mine(numbers, assignments):
             stamper = Stamper(stream, assignment.range, assignment.clock_us, decoder)
             for records in _records(assignment):

@@ -28,9 +28,9 @@ _STAMPS = [
 ]
 
 
-def input_schema(stream: Stream) -> pa.Schema:
-    """Return the columns of a fold's input."""
-    return pa.schema([*((column.name, column.type.arrow) for column in stream.columns), *_STAMPS])
+def input_schema(decoder: JsonDecoder) -> pa.Schema:
+    """Return the columns of a fold's input: what the decoder yields, and the stamps."""
+    return pa.schema([*list(decoder.schema), *_STAMPS])
 
 
 def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -99,7 +99,7 @@ class Stamper:
         self._decoder = decoder
         self._accepted = 0
         self._dead: list[Dead] = []
-        self._schema = input_schema(stream)
+        self._schema = input_schema(decoder)
 
     def decode(self, records: pa.RecordBatch) -> Decoded:
         """Decode one batch, and keep what is dead."""

@@ -8,10 +8,11 @@ from headrace.engine.settings import Settings
 from headrace.ledger.entries import MAIN, HoldingState, Owner, Progress, SetAside, StreamPartition
 from headrace.model.definitions import Stream
 from headrace.model.fingerprint import stream_fingerprint
+from headrace.plan.columns import columns_read
 from headrace.plan.fold import Fold
 from headrace.schema.json import JsonDecoder
 
-__all__ = ["VERSION_DIGITS", "Source", "Unit", "short_version"]
+__all__ = ["VERSION_DIGITS", "Source", "Unit", "make_decoder", "short_version"]
 
 VERSION_DIGITS = 8
 
@@ -21,6 +22,11 @@ def short_version(fingerprint: str) -> str:
     return fingerprint[:VERSION_DIGITS]
 
 
+def make_decoder(stream: Stream, wanted: frozenset[str]) -> JsonDecoder:
+    """Return a decoder of a stream's records; for one thread."""
+    return JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
+
+
 class Source:
     """A stream as a unit reads it. An owner counts its records and publishes its dead."""
 
@@ -28,7 +34,13 @@ class Source:
         self.stream = stream
         self.owned = owned
         self.version = short_version(stream_fingerprint(stream))
-        self.decoder = JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format)
+        self._decoder: tuple[frozenset[str], JsonDecoder] | None = None
+
+    def decoder(self, wanted: frozenset[str]) -> JsonDecoder:
+        """Return the stream's decoder, with what it learnt of its records' shapes."""
+        if self._decoder is None or self._decoder[0] != wanted:
+            self._decoder = (wanted, make_decoder(self.stream, wanted))
+        return self._decoder[1]
 
     @property
     def owner(self) -> Owner:
@@ -67,6 +79,12 @@ class Unit:
     def topics(self) -> dict[str, str]:
         """Return the topic of every stream that the unit reads."""
         return {name: source.stream.topic for name, source in self.sources.items()}
+
+    def wanted(self, stream: str) -> frozenset[str]:
+        """Return the columns of a stream that any view of the unit reads."""
+        return frozenset().union(
+            *(columns_read(fold.view, fold.stream) for fold in self.folds_over(stream))
+        )
 
     def folds_over(self, stream: str) -> list[Fold]:
         """Return the folds that read a stream."""

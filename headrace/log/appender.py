@@ -2,9 +2,8 @@
 
 An append takes these steps; `_lock` is a mutex of this process and a lock of the folder in one.
 
-1. Under the lock: catch up with what other processes wrote. Whole batches past the written end are
-   adopted (their writer died before it could say so); a torn one is cut, and only past the
-   acknowledged end.
+1. Under the lock: catch up with what other processes wrote, and with what the dead left
+   (follower.py).
 2. Refuse or answer what a producer sent before.
 3. Roll if the segment is full: sync the old one, acknowledge it, announce the new one in `ends`,
    then make it. Whoever finds a segment announced but not made, makes it.
@@ -21,7 +20,6 @@ After a failure:
 """
 
 import os
-import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,15 +27,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headrace import faults
-from headrace.errors import LogDamaged, LogError, ProducerFenced
+from headrace.errors import LogError, ProducerFenced
 from headrace.log.base import Partition, Producer
 from headrace.log.ends import Ends, Mark, read_ends, write_ends
-from headrace.log.files import OpenFile, disk_errors, locked, write_new_file
-from headrace.log.format import decode_batch_header, encode_batch, encode_segment_header
-from headrace.log.segments import damaged, list_segments, segment_path
-from headrace.log.tail import Tail, holds_a_batch, load_tail, walk
+from headrace.log.files import OpenFile, disk_errors, locked
+from headrace.log.follower import Follower
+from headrace.log.format import decode_batch_header, encode_batch
+from headrace.log.segments import list_segments, segment_path
+from headrace.log.tail import Tail
 
-__all__ = ["Appender", "Written", "make_segment"]
+__all__ = ["Appender", "Written"]
 
 
 class Written(NamedTuple):
@@ -49,15 +48,6 @@ class Written(NamedTuple):
     cuts: int
     acknowledged: bool
     duplicate: bool
-
-
-def make_segment(folder: Path, tail: Tail, *, sync: bool) -> int:
-    """Make the segment that begins at the tail's offset and return its header's length."""
-    header = encode_segment_header(
-        tail.mark.offset, last_arrival_us=tail.last_arrival_us, producers=tail.producers
-    )
-    write_new_file(segment_path(folder, tail.mark.offset), header, sync=sync)
-    return len(header)
 
 
 class Appender:
@@ -80,9 +70,7 @@ class Appender:
         self._ends_path = folder / "ends"
         self._mutex = threading.Lock()
         self._sync_mutex = threading.Lock()
-        self._file: OpenFile | None = None
-        self._tail: Tail | None = None
-        self._tail_cuts = 0
+        self._follower = Follower(folder, partition, sync=sync)
         self._settled = False
         self._failure: OSError | None = None
 
@@ -97,17 +85,15 @@ class Appender:
             self._settled = True
             return ends
         with self._lock(), disk_errors(self._folder):
-            unacknowledged = self._up_to(self._catch_up(), duplicate=False)
+            unacknowledged = self._up_to(self._follower.catch_up(), duplicate=False)
         self.make_durable(unacknowledged)
-        self._settled = True
         return self._check_kept(read_ends(self._ends_path), unacknowledged)
 
     def last_sequence(self, producer_id: str) -> int | None:
         """Return the newest sequence stored for a producer, acknowledged when this returns."""
         with self._lock(), disk_errors(self._folder):
-            ends = self._catch_up()
-            assert self._tail is not None
-            newest = self._tail.producers.get(producer_id)
+            ends = self._follower.catch_up()
+            newest = self._follower.tail.producers.get(producer_id)
             unacknowledged = self._up_to(ends, duplicate=False)
         self.make_durable(unacknowledged)
         return newest.sequence if newest is not None else None
@@ -115,9 +101,8 @@ class Appender:
     def write(self, payload: Any, count: int, producer: Producer | None) -> Written:
         """Do steps 1 to 4 for one batch. ProducerFenced, DiskFull, LogDamaged."""
         with self._lock(), disk_errors(self._folder):
-            ends = self._catch_up()
-            tail = self._tail
-            assert tail is not None
+            ends = self._follower.catch_up()
+            tail = self._follower.tail
             if producer is not None and self._was_stored(producer, tail):
                 return self._up_to(ends, duplicate=True)
             start = tail.mark.offset
@@ -127,15 +112,19 @@ class Appender:
             )
             # A segment takes at least one batch, however large that is.
             if tail.mark.position + len(data) > self._segment_bytes and start > tail.mark.segment:
-                ends = self._roll(ends, tail)
+                self._sync_for_roll(ends)
+                ends = self._follower.roll(ends)
             self._write_batch(data, tail.mark.position)
             tail.note(decode_batch_header(memoryview(data), 0), producer)
             acknowledged = ends.acknowledged if self._sync else tail.mark
             ends = ends._replace(acknowledged=acknowledged, written=tail.mark)
-            return self._up_to(self._store_ends(ends), duplicate=False)._replace(start=start)
+            return self._up_to(write_ends(self._ends_path, ends), duplicate=False)._replace(
+                start=start
+            )
 
     def make_durable(self, written: Written) -> None:
         """Do steps 5 and 6: return once what was written is acknowledged. DiskFull, LogError."""
+        self._settled = True  # what others left is caught up with, and acknowledged with this
         if written.acknowledged:
             return
         with self._sync_mutex:  # threads that wait here find their batch acknowledged afterwards
@@ -156,12 +145,12 @@ class Appender:
             with self._lock(), disk_errors(self._ends_path):
                 now = self._check_kept(read_ends(self._ends_path), written)
                 acknowledged = max(now.acknowledged, ends.written)
-                self._store_ends(now._replace(acknowledged=acknowledged))
+                write_ends(self._ends_path, now._replace(acknowledged=acknowledged))
 
     def close(self) -> None:
         """Let go of the open file."""
         with self._mutex:
-            self._file = self._tail = None
+            self._follower.forget()
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -178,16 +167,13 @@ class Appender:
                 raise
             except BaseException:
                 # Whatever went wrong, memory may be ahead of the file: look again next time.
-                self._tail = None
+                self._follower.forget()
                 raise
 
-    def _store_ends(self, ends: Ends) -> Ends:
-        return write_ends(self._ends_path, ends)
-
     def _up_to(self, ends: Ends, *, duplicate: bool) -> Written:
-        assert self._file is not None
         level = ends.acknowledged == ends.written
-        return Written(ends.written.offset, ends.written, self._file, ends.cuts, level, duplicate)
+        file = self._follower.file
+        return Written(ends.written.offset, ends.written, file, ends.cuts, level, duplicate)
 
     def _is_settled(self, ends: Ends) -> bool:
         bases = list_segments(self._folder)
@@ -210,115 +196,16 @@ class Appender:
             )
         return producer.sequence <= newest.sequence
 
-    # Step 1: catching up.
-
-    def _catch_up(self) -> Ends:
-        """Bring tail and ends level with the file, and return the ends."""
-        ends = read_ends(self._ends_path)
-        known = True
-        if ends is None or not self._follows(ends):
-            ends, known = self._load(ends)
-        tail, file = self._tail, self._file
-        assert tail is not None
-        assert file is not None
-        if known and tail.mark == ends.written and file.size() == tail.mark.position:
-            return ends
-        trusted = ends.acknowledged.position
-        reason = walk(tail, self._folder, self._partition, trusted=trusted)
-        if reason is not None:
-            if not known:
-                self._refuse_to_cut_damage(file.path, tail.mark, reason)
-            file.cut(tail.mark.position)
-        if not known:
-            # Readers must not see less than before for longer than this sync takes.
-            if self._sync:
-                file.sync()
-            return self._store_ends(ends._replace(acknowledged=tail.mark, written=tail.mark))
-        if tail.mark != ends.written:
-            kept = tail.mark.position >= ends.written.position
-            self._tail_cuts = ends.cuts if kept else ends.cuts + 1
-            ends = self._store_ends(ends._replace(cuts=self._tail_cuts, written=tail.mark))
-        return ends
-
-    def _follows(self, ends: Ends) -> bool:
-        """Whether the tail in memory only has to go on to reach these ends."""
-        return (
-            self._tail is not None
-            and self._file is not None
-            and self._tail_cuts == ends.cuts
-            and self._tail.mark.segment == ends.written.segment
-            and self._tail.mark.position <= min(ends.written.position, self._file.size())
-        )
-
-    def _load(self, ends: Ends | None) -> tuple[Ends, bool]:
-        """Open the last segment with the tail at its start; return ends, and if they are known.
-
-        They are not if the file is lost, or, after a power loss, older than the last segment: then
-        the start of that segment is the last place known to be acknowledged.
-        """
-        bases = list_segments(self._folder)
-        if not bases:
-            raise LogDamaged(
-                f"{self._folder} has no segment, the records of {self._partition} are gone. "
-                f"Restore the folder from a copy."
-            )
-        if ends is not None and bases[-1] < ends.written.segment:
-            if ends.written.position > 0:
-                path = segment_path(self._folder, ends.written.segment)
-                raise damaged(path, 0, self._partition, ends.written.segment, "the file is gone")
-            ends = self._make_announced_segment(ends, bases[-1])
-            bases.append(ends.written.segment)
-        tail = load_tail(self._folder, self._partition, bases[-1])
-        known = ends is not None and ends.written.segment == bases[-1] and ends.written.position > 0
-        if ends is None or not known:
-            generation = 0 if ends is None else ends.generation
-            # Cuts becomes another number than before, so that who waits for a sync notices.
-            ends = Ends(generation, secrets.randbits(62), tail.mark, tail.mark)
-        self._file = OpenFile(segment_path(self._folder, bases[-1]))
-        self._tail, self._tail_cuts = tail, ends.cuts
-        return ends, known
-
-    def _refuse_to_cut_damage(self, path: Path, mark: Mark, reason: str) -> None:
-        """Without ends nothing tells damage from a torn tail, but a tail has nothing after it."""
-        if (position := holds_a_batch(path, mark.position)) is not None:
-            reason = f"{reason}, and a whole batch follows at byte {position}"
-            raise damaged(path, mark.position, self._partition, mark.offset, reason)
-
-    # Step 3: rolling.
-
-    def _roll(self, ends: Ends, tail: Tail) -> Ends:
-        file = self._file
-        assert file is not None
+    def _sync_for_roll(self, ends: Ends) -> None:
         if self._sync:
             try:
-                file.sync()
+                self._follower.file.sync()
             except OSError:
                 self._cut_unacknowledged(ends)
                 raise
-        announced = Mark(tail.mark.offset, tail.mark.offset, 0)
-        ends = self._store_ends(ends._replace(acknowledged=announced, written=announced))
-        return self._make_segment(ends, tail)
-
-    def _make_announced_segment(self, ends: Ends, previous: int) -> Ends:
-        path = segment_path(self._folder, previous)
-        tail = load_tail(self._folder, self._partition, previous)
-        walk(tail, self._folder, self._partition, trusted=path.stat().st_size)
-        if tail.mark.offset != ends.written.offset:
-            reason = f"the file ends, but records up to offset {ends.written.offset} were in it"
-            raise damaged(path, tail.mark.position, self._partition, tail.mark.offset, reason)
-        return self._make_segment(ends, tail)
-
-    def _make_segment(self, ends: Ends, tail: Tail) -> Ends:
-        position = make_segment(self._folder, tail, sync=self._sync)
-        tail.mark = Mark(tail.mark.offset, tail.mark.offset, position)
-        self._file = OpenFile(segment_path(self._folder, tail.mark.segment))
-        return self._store_ends(ends._replace(acknowledged=tail.mark, written=tail.mark))
-
-    # Steps 4 to 6: writing, and giving up.
 
     def _write_batch(self, data: bytes, position: int) -> None:
-        file = self._file
-        assert file is not None
+        file = self._follower.file
         # In two halves, so that the fault point leaves a torn batch like a crash does: 2 µs.
         view = memoryview(data)
         half = len(data) // 2
@@ -348,9 +235,9 @@ class Appender:
 
     def _cut_unacknowledged(self, ends: Ends) -> None:
         path = segment_path(self._folder, ends.acknowledged.segment)
-        self._tail = None
+        self._follower.forget()
         # The new number goes first: should the cut fail, nobody acknowledges these bytes either.
-        self._store_ends(ends._replace(cuts=ends.cuts + 1, written=ends.acknowledged))
+        write_ends(self._ends_path, ends._replace(cuts=ends.cuts + 1, written=ends.acknowledged))
         try:
             os.truncate(path, ends.acknowledged.position)
         except OSError as error:

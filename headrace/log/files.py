@@ -45,7 +45,7 @@ def locked(path: Path) -> Iterator[None]:
     """Hold the lock that `path` stands for.
 
     The file is opened anew each time: a descriptor kept open would be shared with forked children,
-    and with it the lock. Costs 10 µs.
+    and with it the lock. Costs 23 µs (2 cores, ext4).
     """
     with disk_errors(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)

@@ -87,7 +87,7 @@ def check_records(table: pa.Table, *, topic: str) -> pa.RecordBatch:
             f"append slices of the table, one after the other."
         )
     try:
-        # Most tables come from `records` and need no cast: 80 µs of an append's 200.
+        # Most tables come from `records` and need no cast, which takes 21 µs.
         if not table.schema.equals(APPENDS):
             table = table.select(APPENDS.names).cast(APPENDS)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

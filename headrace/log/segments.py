@@ -5,7 +5,8 @@ Promises:
   the byte and `topic/partition@offset`.
 - Bytes past the acknowledged end are mapped but never looked at, so cutting them is safe.
 - An offset is found without walking from the start each time: the index keeps one position per
-  INDEX_BYTES of a segment, for at most MAX_OPEN_SEGMENTS segments of a partition.
+  INDEX_BYTES of a segment and the last one looked up, for at most MAX_OPEN_SEGMENTS segments of a
+  partition.
 """
 
 import bisect
@@ -116,6 +117,7 @@ class Segment:
         self._buffer: Any = map_file(self.path)
         self._header: SegmentHeader | None = None
         self._index: list[tuple[int, int]] = []  # (base offset, byte position) of a batch
+        self._latest = (-1, -1)
 
     def header(self) -> SegmentHeader:
         """Return the segment's header. LogDamaged."""
@@ -145,6 +147,8 @@ class Segment:
                 self._index.append((self.base_offset, self.header().length))
             nearest = bisect.bisect_right(self._index, offset, key=lambda entry: entry[0]) - 1
             expected, position = self._index[nearest]
+            if expected < self._latest[0] <= offset:
+                expected, position = self._latest
             while True:
                 try:
                     header = decode_batch_header(view, position)
@@ -156,6 +160,7 @@ class Segment:
                 if position - self._index[-1][1] >= INDEX_BYTES:
                     self._index.append((expected, position))
                 if offset < header.end_offset:
+                    self._latest = (expected, position)
                     return position, header
                 expected, position = header.end_offset, position + header.length
 

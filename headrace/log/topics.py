@@ -15,7 +15,6 @@ import shutil
 from pathlib import Path
 
 from headrace.errors import InvalidTopic, LogError, TopicExists, TopicNotFound
-from headrace.log.appender import make_segment
 from headrace.log.base import Topic
 from headrace.log.ends import Ends, Mark, write_ends
 from headrace.log.files import (
@@ -25,6 +24,7 @@ from headrace.log.files import (
     sync_folder,
     write_new_file,
 )
+from headrace.log.follower import make_segment
 from headrace.log.format import NO_ARRIVAL
 from headrace.log.tail import Tail
 

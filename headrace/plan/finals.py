@@ -43,11 +43,15 @@ def _translate(node: exp.Expr, references: Mapping[str, str]) -> exp.Expr:
             f"ELSE CAST(({dividend}) AS DOUBLE) / CAST(({divisor}) AS DOUBLE) END",
             read="duckdb",
         )
-    if isinstance(node, exp.Cast) and not node.to.is_type("double", "decimal"):
-        raise ValueError(
-            f"{node.sql(dialect='spark')}: over aggregates only casts to DOUBLE and DECIMAL mean "
-            f"the same everywhere; cast when you read the view instead"
-        )
+    if isinstance(node, exp.Cast):
+        if not node.to.is_type("double", "decimal"):
+            raise ValueError(
+                f"{node.sql(dialect='spark')}: over aggregates only casts to DOUBLE and DECIMAL "
+                f"mean the same everywhere; cast when you read the view instead"
+            )
+        # sqlglot takes Spark's CAST for one that gives NULL, as it does without ANSI.
+        operand = store_expression(node.this.sql(dialect="spark"), references)
+        return exp.Cast(this=sqlglot.parse_one(operand, read="duckdb"), to=node.to)
     return node
 
 

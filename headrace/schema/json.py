@@ -5,7 +5,7 @@ strictly (json_strict.py). Which path a record takes never shows in the answer, 
 cut into batches and what the decoder has seen before (DESIGN, promise 1).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,10 +31,17 @@ class Decoded:
 class JsonDecoder:
     """Decodes batches by one schema. Picklable; to be used by one thread at a time.
 
+    Every column decides whether a record is dead; the rows have the `wanted` ones, or all.
     `fast_count` and `strict_count` say how many records took which path so far.
     """
 
-    def __init__(self, columns: Sequence[Column], *, timestamp_format: str | None = None) -> None:
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        *,
+        timestamp_format: str | None = None,
+        wanted: Collection[str] | None = None,
+    ) -> None:
         names = [column.name for column in columns]
         if not names:
             raise ValueError("a decoder needs at least one column")
@@ -46,10 +53,12 @@ class JsonDecoder:
         self.columns = tuple(columns)
         self.timestamp_format = timestamp_format
         # Nullable even where the column is not: the rows of dead records are null.
-        self.schema = pa.schema([(column.name, column.type.arrow) for column in columns])
+        kept = [column for column in columns if wanted is None or column.name in wanted]
+        kept = kept or list(columns[:1])  # a batch without columns would not know its length
+        self.schema = pa.schema([(column.name, column.type.arrow) for column in kept])
         self.fast_count = 0
         self.strict_count = 0
-        self._fast_path = FastPath(self.columns, timestamp_format)
+        self._fast_path = FastPath(self.columns, kept, timestamp_format)
 
     def decode(self, values: pa.Array | pa.ChunkedArray) -> Decoded:
         """Return one row for every value, in order; `values` are binary, and null is dead."""

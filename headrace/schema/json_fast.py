@@ -37,17 +37,23 @@ Indices = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class FastRows:
-    """The records that were easy: their indices, ascending, and one array for every column."""
+    """The records that were easy: their indices, ascending, and one array per wanted column."""
 
     indices: Indices
     arrays: list[pa.Array]
 
 
 class FastPath:
-    """Knows the shapes of one schema's records. Picklable; to be used by one thread at a time."""
+    """Knows the shapes of one schema's records. Picklable; to be used by one thread at a time.
 
-    def __init__(self, columns: Sequence[Column], timestamp_format: str | None) -> None:
+    A shape proves every column; converted are the `wanted` ones only.
+    """
+
+    def __init__(
+        self, columns: Sequence[Column], wanted: Sequence[Column], timestamp_format: str | None
+    ) -> None:
         self._columns = tuple(columns)
+        self._wanted = tuple(wanted)
         self._timestamps = timestamp_format or "utc"
         self._structure = plan_structure(columns, self._timestamps)
         # How many records each shape explained of late; the most used is tried first.
@@ -73,7 +79,7 @@ class FastPath:
             # Short of memory, say: the strict path gives the same answer, and its count tells.
             return self._none()
         suspect = np.zeros(len(indices), dtype=bool)
-        for column, array in zip(self._columns, arrays, strict=True):
+        for column, array in zip(self._wanted, arrays, strict=True):
             if not column.nullable and array.null_count:
                 suspect |= array.is_null().to_numpy(zero_copy_only=False)
         if suspect.any():
@@ -83,7 +89,7 @@ class FastPath:
         return FastRows(indices, arrays)
 
     def _none(self) -> FastRows:
-        arrays = [pa.nulls(0, column.type.arrow) for column in self._columns]
+        arrays = [pa.nulls(0, column.type.arrow) for column in self._wanted]
         return FastRows(np.empty(0, dtype=np.int64), arrays)
 
     def _explain(self, texts: pa.Array) -> Indices:
@@ -139,7 +145,9 @@ class FastPath:
             )
             # What has no zone is in UTC, whatever the machine's own is.
             self._connection.execute("SET TimeZone = 'UTC'")
-        structure = json.dumps(self._structure, ensure_ascii=False).replace("'", "''")
+        names = {column.name for column in self._wanted}
+        reading = {name: type for name, type in self._structure.items() if name in names}
+        structure = json.dumps(reading, ensure_ascii=False).replace("'", "''")
         fields = (
             self._connection.from_arrow(pa.table({"value": texts}))
             .project(f"json_transform(value, '{structure}') AS fields")
@@ -148,12 +156,12 @@ class FastPath:
         )
         if len(fields) != len(texts):  # protects data, so not an assertion
             raise RuntimeError(f"DuckDB made {len(fields)} rows of {len(texts)} records")
-        flat = dict(zip(self._structure, pa.concat_arrays(fields.chunks).flatten(), strict=True))
+        flat = dict(zip(reading, pa.concat_arrays(fields.chunks).flatten(), strict=True))
         return [
             self._finish(flat[column.name], column)
             if column.name in flat
             else pa.nulls(len(texts), column.type.arrow)
-            for column in self._columns
+            for column in self._wanted
         ]
 
     def _finish(self, array: pa.Array, column: Column) -> pa.Array:

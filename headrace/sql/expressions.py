@@ -15,6 +15,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from headrace.errors import Problem
 from headrace.model.definitions import Stream
 from headrace.model.names import closest
+from headrace.sql.statements import split_commas
 from headrace.sql.text import SPARK, Refused, Source, identifier, render, word
 
 __all__ = ["STANDS_FOR", "Expression", "Scope", "parse_tree", "strip_parentheses"]
@@ -35,6 +36,12 @@ class Expression:
 
 def parse_tree(source: Source, tokens: Sequence[Token]) -> exp.Expr:
     """Return the tree of one expression, an Alias if it has one. Refused: it has no sound form."""
+    if word(tokens[0]) in ("ALL", "AS", "DISTINCT"):  # which would belong to the SELECT below
+        raise source.refuse(tokens[0], f"an expression cannot start with {word(tokens[0])}")
+    parts = split_commas(tokens)
+    if len(parts) > 1:
+        comma = tokens[min(len(parts[0]), len(tokens) - 1)]
+        raise source.refuse(comma, "one expression is expected here; remove the comma")
     head = Token(TokenType.SELECT, "SELECT", 1, 1, 0, 0)
     try:
         statements = SPARK.parser().parse([head, *tokens], source.text)
@@ -110,6 +117,8 @@ class Scope:
             raise self.source.refuse(
                 tokens[0], "one expression without a name is expected here; check its syntax"
             )
+        if tree.find(exp.Star) is not None:
+            raise self.source.refuse(tokens[0], "* cannot stand within an expression; name columns")
         index = {token.start: at for at, token in enumerate(tokens)}
         edits: dict[int, str | None] = {}
         problems: list[Problem] = []
@@ -147,8 +156,6 @@ class Scope:
         parts = column.parts
         starts = [part.meta.get("start", tokens[0].start) for part in parts]
         names = [part.name.lower() for part in parts]
-        if isinstance(parts[-1], exp.Star):
-            raise self.source.refuse(starts[0], "* cannot stand here; write a column")
         if names[0] == self.qualifier.lower() and len(names) > 1 and names[1] in self.columns:
             at = index[starts[0]]
             edits[tokens[at].start] = edits[tokens[at + 1].start] = None

@@ -208,5 +208,6 @@ class Groups:
                 where = inner.meta.get("start") if inner is not None else None
                 raise self.source.refuse(
                     tokens[0].start if where is None else where,
-                    f"{_SIGNS.get(node.key, node.key.upper())} cannot be computed beside an aggregate; {_INSTEAD}",
+                    f"{_SIGNS.get(node.key, node.key.upper())} cannot be computed beside an "
+                    f"aggregate; {_INSTEAD}",
                 )

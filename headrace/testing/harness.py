@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from headrace import faults
 from headrace.engine.engine import Engine
@@ -33,9 +34,9 @@ from headrace.sinks.outbox import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON
 from headrace.sql import parse_project
 from headrace.store.duckdb import DuckDBStore
 
-__all__ = ["Harness", "harness"]
+__all__ = ["Harness", "Row", "Value", "harness"]
 
-Row = dict[str, object]
+Row = dict[str, Any]
 Value = Mapping[str, object] | str | bytes | None
 
 
@@ -160,9 +161,13 @@ class Harness:
 
     def dead(self, name: str) -> list[Row]:
         """Return the dead records of a stream or view: reason, coordinates and raw value."""
+        return self.side(f"{name}.dead")
+
+    def side(self, topic: str) -> list[Row]:
+        """Return what a side topic holds: reason, coordinates and raw value of each record."""
         found = []
-        for record in self.topic(f"{name}.dead"):
-            headers = {header["name"]: header["value"].decode() for header in record["headers"]}
+        for record in self.topic(topic):
+            headers = {entry["name"]: entry["value"].decode() for entry in record["headers"]}
             found.append(
                 {
                     "reason": headers[HEADER_REASON],

@@ -158,3 +158,27 @@ def test_damage_is_not_cut_when_the_ends_are_lost_too(tmp_path: Path) -> None:
     with pytest.raises(LogDamaged, match="a whole batch follows"):
         EmbeddedLog(tmp_path).append("t", records(["x"]), partition=0)
     assert segment.read_bytes() == whole
+
+
+@pytest.mark.parametrize("loss", ["shorter", "zeros", "flipped"])
+def test_what_a_power_loss_took_past_the_acknowledged_end_is_cut(tmp_path: Path, loss: str) -> None:
+    log = fill(tmp_path)
+    (segment,) = segments(tmp_path)
+    acknowledged = segment.stat().st_size
+    synced = EmbeddedLog(tmp_path)
+    faults.arm("log_before_sync")
+    with pytest.raises(faults.Crash):
+        synced.append("t", records(["lost"]), partition=0)
+    data = bytearray(segment.read_bytes())
+    if loss == "shorter":
+        del data[-8:]
+    elif loss == "zeros":
+        data[acknowledged:] = bytes(len(data) - acknowledged)
+    else:
+        data[acknowledged + 100] ^= 1
+    segment.write_bytes(data)
+    for reader in (log, synced, EmbeddedLog(tmp_path)):
+        assert values(reader, PLACE) == EXPECTED
+    for appender in (synced, log):
+        appender.append("t", records(["x"]), partition=0)
+    assert values(EmbeddedLog(tmp_path), PLACE) == [*EXPECTED, b"x", b"x"]

@@ -483,3 +483,16 @@ SELECT window.start AS w, count(*) AS n FROM s GROUP BY window(t, '1 minute')
 CREATE MATERIALIZED VIEW v AS
 SELECT TRANSFORM(id) USING 'cat' AS a FROM payments
 -- error: case.sql:2:8: only expressions may stand here, no statements
+
+-- case: expressions that start in the middle
+CREATE MATERIALIZED VIEW v AS
+SELECT id, ALL card FROM payments WHERE AS id
+-- error: case.sql:2:12: an expression cannot start with ALL
+-- error: case.sql:2:41: an expression cannot start with AS
+
+-- case: stars and commas within expressions
+CREATE MATERIALIZED VIEW v AS
+SELECT struct(*) AS a, count(p.*) AS b FROM payments p WHERE id = 1, 2
+-- error: case.sql:2:8: * cannot stand within an expression; name columns
+-- error: case.sql:2:30: * cannot stand within an expression; name columns
+-- error: case.sql:2:68: one expression is expected here; remove the comma

@@ -1,0 +1,182 @@
+"""What is going on, as one frozen value: taken from a snapshot of the store and the log's ends.
+
+It needs no engine, so it says the same whether one is running or not. Everything but the log's
+ends is of one commit; the ends are read after it, so a lag is never negative.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from headrace.engine.settings import Settings
+from headrace.ledger.entries import Counters, Holding, Progress, StreamPartition, TurnReport
+from headrace.ledger.laws import STREAM_COUNTERS, VIEW_COUNTERS
+from headrace.log.base import Extent, Log, Partition
+from headrace.sql import parse_project
+from headrace.store.base import Snapshot
+from headrace.time.clocks import NEVER
+
+__all__ = ["PartitionStatus", "Status", "StreamStatus", "UnitStatus", "ViewStatus", "take_status"]
+
+
+@dataclass(frozen=True)
+class PartitionStatus:
+    """How far a stream has read a partition; times are None before the first readable record."""
+
+    partition: int
+    position: int
+    end_offset: int
+    lag_records: int
+    clock_us: int | None
+    watermark_us: int | None
+
+
+@dataclass(frozen=True)
+class StreamStatus:
+    """A version of a stream."""
+
+    name: str
+    version: str
+    topic: str
+    state: str
+    unit: str
+    lag_records: int
+    watermark_us: int | None  # the smallest of its partitions: windows before it are closed
+    counters: Counters
+    partitions: tuple[PartitionStatus, ...]
+
+
+@dataclass(frozen=True)
+class ViewStatus:
+    """A version of a view; `reason` says why it failed or goes on by itself."""
+
+    name: str
+    version: str
+    stream: str
+    state: str
+    reason: str
+    unit: str
+    state_rows: int
+    lag_records: int
+    watermark_us: int | None
+    counters: Counters
+
+
+@dataclass(frozen=True)
+class UnitStatus:
+    """A unit and its last turn; `last` is None before the first one."""
+
+    name: str
+    turn: int
+    last: TurnReport | None
+
+
+@dataclass(frozen=True)
+class Status:
+    """Everything that `headrace status` shows."""
+
+    project: str
+    streams: tuple[StreamStatus, ...]
+    views: tuple[ViewStatus, ...]
+    units: tuple[UnitStatus, ...]
+    outbox_records: int
+    bounds: Settings
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the same under the same names, as JSON takes it: raw numbers."""
+        return asdict(self)
+
+
+def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) -> Status:
+    """Return the status at the snapshot's commit. LogError: the log cannot be read."""
+    holdings = snapshot.holdings()
+    units = snapshot.units()
+    progress = {name: snapshot.progress(name) for name in units}
+    counters = snapshot.counters()
+    rows = snapshot.state_rows()
+    topics = _topics(holdings)
+    ends = {topic: log.extents(topic) for topic in set(topics.values()) & _known_topics(log)}
+    streams: list[StreamStatus] = []
+    views: list[ViewStatus] = []
+    for held in holdings:
+        topic = topics[held.stream_sql]
+        partitions = _partitions(held, topic, progress[held.unit], ends.get(topic, {}))
+        lag = sum(each.lag_records for each in partitions)
+        counted = counters.get(held.owner, {})
+        if held.kind == "stream":
+            streams.append(
+                StreamStatus(
+                    name=held.name,
+                    version=held.version,
+                    topic=topic,
+                    state=held.state.value,
+                    unit=held.unit,
+                    lag_records=lag,
+                    watermark_us=_smallest_watermark(partitions),
+                    counters={name: counted.get(name, 0) for name in STREAM_COUNTERS},
+                    partitions=partitions,
+                )
+            )
+        else:
+            views.append(
+                ViewStatus(
+                    name=held.name,
+                    version=held.version,
+                    stream=held.stream,
+                    state=held.state.value,
+                    reason=held.reason,
+                    unit=held.unit,
+                    state_rows=rows.get(f"{held.name}__{held.version}", 0),
+                    lag_records=lag,
+                    watermark_us=_smallest_watermark(partitions),
+                    counters={name: counted.get(name, 0) for name in VIEW_COUNTERS},
+                )
+            )
+    turned = tuple(
+        UnitStatus(name, turn, next(iter(snapshot.turns(name)), None))
+        for name, turn in units.items()
+    )
+    return Status(
+        project, tuple(streams), tuple(views), turned, snapshot.outbox_records(), settings
+    )
+
+
+def _topics(holdings: list[Holding]) -> dict[str, str]:
+    """Return the topic of every stream statement that the ledger holds."""
+    statements = {held.stream_sql for held in holdings}
+    return {sql: parse_project({"ledger": sql}).streams[0].topic for sql in statements}
+
+
+def _known_topics(log: Log) -> set[str]:
+    return {topic.name for topic in log.topics()}
+
+
+def _partitions(
+    held: Holding,
+    topic: str,
+    progress: Mapping[StreamPartition, Progress],
+    ends: Mapping[Partition, Extent],
+) -> tuple[PartitionStatus, ...]:
+    found = []
+    for key, place in progress.items():
+        if key.stream != held.stream:
+            continue
+        extent = ends.get(Partition(topic, key.partition))
+        end_offset = place.offset if extent is None else extent.end_offset
+        never = place.clock_us == NEVER
+        found.append(
+            PartitionStatus(
+                partition=key.partition,
+                position=place.offset,
+                end_offset=end_offset,
+                lag_records=end_offset - place.offset,
+                clock_us=None if never else place.clock_us,
+                watermark_us=None if never else place.clock_us - held.delay_us,
+            )
+        )
+    return tuple(found)
+
+
+def _smallest_watermark(partitions: tuple[PartitionStatus, ...]) -> int | None:
+    times = [each.watermark_us for each in partitions if each.watermark_us is not None]
+    return min(times) if times and len(times) == len(partitions) else None

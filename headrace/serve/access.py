@@ -1,0 +1,103 @@
+"""Find who answers: the running engine, or the store itself when none runs."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from headrace.engine.project import Config, read_definitions
+from headrace.errors import DefinitionError, Problem, Unreachable
+from headrace.log import EmbeddedLog
+from headrace.serve.desk import Desk, StoreDesk
+from headrace.serve.lock import Address, Holder, lock_holder, read_address
+from headrace.store.duckdb import DuckDBStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from headrace.plan.fold import Fold
+
+__all__ = ["open_desk", "plan_on_disk", "running_engine"]
+
+# An engine that is starting needs some seconds for Spark before it answers.
+START_SECONDS = 30.0
+
+
+@contextmanager
+def open_desk(config: Config) -> Iterator[Desk]:
+    """Open the way to a project's answers. Unreachable: no engine answers, or no store yet."""
+    address = running_engine(config)
+    if address is not None:
+        from headrace.serve.client import EngineClient  # loads httpx: not needed without engine
+
+        client = EngineClient(address)
+        try:
+            yield client
+        finally:
+            client.close()
+        return
+    if not config.store_path.exists():
+        raise Unreachable(f"{config.store_path}: no store yet: run `headrace run`")
+    log = EmbeddedLog(config.log_path)
+    store = DuckDBStore(config.store_path, read_only=True)
+    try:
+        yield StoreDesk(
+            config.name,
+            log,
+            store,
+            config.settings,
+            spark=lambda: start_project_spark(config),
+            folds=lambda: plan_on_disk(config),
+        )
+    finally:
+        store.close()
+        log.close()
+
+
+def running_engine(config: Config) -> Address | None:
+    """Return the address of the project's engine, None when none runs.
+
+    An engine that is starting is waited for. Unreachable: it takes too long.
+    """
+    deadline = time.monotonic() + START_SECONDS
+    while (holder := lock_holder(config.runtime)) is not None:
+        address = read_address(config.runtime)
+        if address is not None and _is_of(address, holder):
+            return address
+        if time.monotonic() > deadline:
+            raise Unreachable(
+                f"{config.folder}: the engine (pid {holder.pid}, since {holder.started}) is "
+                f"still starting; see what it prints, and ask again"
+            )
+        time.sleep(0.1)
+    return None
+
+
+def _is_of(address: Address, holder: Holder) -> bool:
+    """Tell whether the holder of the lock left the address, not one that died before it."""
+    return (address.pid, address.started) == (holder.pid, holder.started)
+
+
+def plan_on_disk(config: Config) -> Sequence["Fold"]:
+    """Plan the project as its files are now; Spark tells the types. DefinitionError: all of them."""
+    definitions = read_definitions(config.folder)
+    spark = start_project_spark(config)
+    from headrace.engine.analysis import plan_view  # loads Spark
+
+    folds: list[Fold] = []
+    problems: list[Problem] = []
+    for view in definitions.views:
+        try:
+            folds.append(plan_view(spark, view, definitions.stream(view.query.stream)))
+        except DefinitionError as error:
+            problems += error.problems
+    if problems:
+        raise DefinitionError(problems)
+    return folds
+
+
+def start_project_spark(config: Config) -> "SparkSession":
+    """Start Spark as headrace.toml says. JavaMissing, EngineError."""
+    from headrace.engine.session import start_spark  # takes a second to load
+
+    return start_spark(master=config.spark_master, settings=config.spark_settings)

@@ -1,0 +1,88 @@
+"""Ask a running engine over its HTTP API; the same answers as `StoreDesk`, the same errors."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from headrace import errors
+from headrace.errors import EngineError, HeadraceError, Unreachable
+from headrace.serve.desk import OnProgress
+from headrace.serve.lock import Address
+from headrace.store.base import MAX_ROWS, MAX_SECONDS
+
+__all__ = ["EngineClient"]
+
+
+class EngineClient:
+    """A desk on the other side of loopback. Unreachable: the engine does not answer."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        # A query may take its whole time limit. No proxy: the token is for this machine alone.
+        self._http = httpx.Client(
+            base_url=address.url,
+            headers={"Authorization": f"Bearer {address.token}"},
+            timeout=httpx.Timeout(MAX_SECONDS + 10),
+            trust_env=False,
+        )
+
+    def status(self) -> dict[str, Any]:
+        """Return what is going on."""
+        return dict(self._ask("GET", "/status"))
+
+    def sql(self, sql: str, *, max_rows: int = MAX_ROWS) -> dict[str, Any]:
+        """Answer one reading statement. QueryRefused."""
+        return dict(self._ask("POST", "/sql", {"sql": sql, "max_rows": max_rows}))
+
+    def explain(self) -> list[dict[str, Any]]:
+        """Return the plan of every view."""
+        return list(self._ask("GET", "/explain"))
+
+    def audit(self, on_progress: OnProgress) -> dict[str, Any]:
+        """Let the engine recompute everything from the log."""
+        with self._reaching(), self._http.stream("POST", "/audit", timeout=None) as response:
+            if response.status_code != httpx.codes.OK:
+                response.read()
+                raise _to_error(response.json())
+            for line in response.iter_lines():
+                found = json.loads(line)
+                if "error" in found:
+                    raise _to_error(found)
+                if "audit" in found:
+                    return dict(found["audit"])
+                on_progress(found["done"], found["all"])
+        raise Unreachable("the engine ended before the audit did; ask again")
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._http.close()
+
+    def _ask(self, method: str, path: str, question: object = None) -> Any:
+        with self._reaching():
+            response = self._http.request(method, path, json=question)
+            answer = response.json()
+        if response.status_code != httpx.codes.OK:
+            raise _to_error(answer)
+        return answer
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        try:
+            yield
+        except (httpx.HTTPError, ValueError) as error:
+            raise Unreachable(
+                f"the engine (pid {self._address.pid}, {self._address.url}) does not answer: "
+                f"{error}. If it has just ended, ask again."
+            ) from error
+
+
+def _to_error(answer: dict[str, str]) -> HeadraceError:
+    found = getattr(errors, answer.get("error", ""), None)
+    known = isinstance(found, type) and issubclass(found, HeadraceError)
+    # Those with more arguments than a message keep their text under the name they descend from.
+    plain = known and "__init__" not in vars(found)
+    error: HeadraceError = (found if plain and found else EngineError)(answer.get("message", ""))
+    return error

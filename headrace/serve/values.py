@@ -1,0 +1,47 @@
+"""Rows of Arrow as JSON, the same on the wire and on the command line.
+
+Lossless: a decimal with decimals is text (`"12.50"`), as is what is no number in JSON (NaN,
+infinity); bytes are base64; times are ISO 8601 in UTC. All of it can be appended again and is
+decoded to the same value.
+"""
+
+import base64
+import math
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["answer_to_json", "plain"]
+
+
+def answer_to_json(table: pa.Table) -> dict[str, Any]:
+    """Return a query's answer: names and types of the columns, and the rows as lists."""
+    columns = [{"name": field.name, "type": str(field.type)} for field in table.schema]
+    # Column by column: two columns may have the same name.
+    values = [[plain(value) for value in column.to_pylist()] for column in table.columns]
+    return {"columns": columns, "rows": [list(row) for row in zip(*values, strict=True)]}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON takes it."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Decimal):
+        whole = value.as_tuple().exponent == 0
+        return int(value) if whole else str(value)
+    if isinstance(value, datetime):
+        moment = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+        return moment.isoformat().replace("+00:00", "Z")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    return str(value)

@@ -1,0 +1,101 @@
+"""Hypothesis strategies for promise 1: random logs, cuts into turns, gears and crash points.
+
+A `Script` is a list of steps for a `Harness`; `play` carries it out. What the log holds is the
+same whatever the cuts and crashes, so the answer has to be, too.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from headrace.faults import POINTS
+from headrace.testing.harness import Harness, Value
+
+__all__ = ["Append", "Crash", "Script", "Turn", "play", "scripts"]
+
+#: The points of a turn where an engine can die; the log's own are tested with the log.
+TURN_POINTS = [
+    point for point in POINTS if point.startswith(("after_", "before_commit", "before_p", "during"))
+]
+
+
+@dataclass(frozen=True)
+class Append:
+    """Append one record to a partition."""
+
+    partition: int
+    value: Value
+    arrival: datetime
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Take a turn; `max_records` None takes all that is there."""
+
+    max_records: int | None
+    gear: str
+
+
+@dataclass(frozen=True)
+class Crash:
+    """Die at a point of the next turn, then restart."""
+
+    point: str
+
+
+Step = Append | Turn | Crash
+Script = list[Step]
+
+
+def scripts(
+    values: Callable[[datetime], st.SearchStrategy[Value]],
+    *,
+    partitions: int = 2,
+    max_records: int = 40,
+    start: datetime = datetime(2026, 1, 1, 12, tzinfo=UTC),
+) -> st.SearchStrategy[Script]:
+    """Draw scripts. `values` draws a record for an event time; times wander, back and forth."""
+
+    @st.composite
+    def draw_script(draw: st.DrawFn) -> Script:
+        script: Script = []
+        clock = start
+        for _ in range(draw(st.integers(1, max_records))):
+            clock += timedelta(seconds=draw(st.integers(0, 6)))
+            behind = draw(st.sampled_from([0, 0, 0, 2, 7, 15, 40, 120]))
+            # A phone whose clock runs ahead: arrival stays behind its event time.
+            ahead = draw(st.sampled_from([0, 0, 0, 0, 0, 90]))
+            event_time = clock + timedelta(seconds=ahead - behind)
+            partition = draw(st.integers(0, partitions - 1))
+            script.append(Append(partition, draw(values(event_time)), clock))
+            step = draw(st.integers(0, 11))
+            if step == 0:
+                script.append(Crash(draw(st.sampled_from(TURN_POINTS))))
+            if step <= 1:
+                gear = draw(st.sampled_from(["short", "short", "short", "long"]))
+                script.append(Turn(draw(st.sampled_from([None, 1, 3, 7])), gear))
+        return script
+
+    return draw_script()
+
+
+def play(harness: Harness, stream: str, script: Script) -> None:
+    """Carry out a script, and then turn until everything is read."""
+    for step in script:
+        match step:
+            case Append(partition, value, arrival):
+                harness.append(stream, [value], partition=partition, arrival=arrival)
+            case Crash(point):
+                harness.crash(point)
+            case Turn(max_records, gear):
+                harness.turn(max_records=max_records, gear=gear)
+                if harness.crashed:
+                    harness.restart()
+    while True:
+        reports = harness.turn()
+        if harness.crashed:
+            harness.restart()
+        elif not reports:
+            return

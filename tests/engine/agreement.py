@@ -1,0 +1,52 @@
+"""Compare an engine's answer with the reference's."""
+
+from collections import Counter
+from datetime import datetime
+
+from headrace.log import Range
+from headrace.reference import Record, answer
+from headrace.testing import Harness
+
+
+def assert_agrees_with_the_reference(harness: Harness) -> None:
+    """All tables, late and dead sets and counters are what the reference says."""
+    project = harness.project
+    records = {}
+    for stream in project.streams:
+        for partition, extent in harness.log.extents(stream.topic).items():
+            records[partition] = [
+                Record(row["offset"], _micros(row["arrival"]), row["key"], row["value"])
+                for batch in harness.log.read(Range(partition, *extent))
+                for row in batch.to_pylist()
+            ]
+    expected = answer(project, records)
+    for stream in project.streams:
+        assert _places(harness.dead(stream.name)) == expected.dead[stream.name]
+        assert harness.counters(stream.name) == expected.counters[stream.name]
+    for view in project.views:
+        rows = _rows(harness.rows(view.name, meta=True))
+        assert rows == _rows(expected.rows[view.name]), view.name
+        assert _places(harness.side(f"{view.name}.late")) == expected.late[view.name]
+        assert _places(harness.dead(view.name)) == expected.dead[view.name]
+        assert harness.counters(view.name) == expected.counters[view.name], view.name
+
+
+def _micros(time: datetime) -> int:
+    return int(time.timestamp()) * 1_000_000 + time.microsecond
+
+
+def _places(found: list[dict[str, object]]) -> list[tuple[object, ...]]:
+    return sorted((row["topic"], row["partition"], row["offset"]) for row in found)
+
+
+def _rows(rows: list[dict[str, object]]) -> Counter[str]:
+    # DOUBLE sums depend on the order of addition in their last digits.
+    return Counter(
+        repr([(name, _rounded(value)) for name, value in sorted(row.items())]) for row in rows
+    )
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, float):
+        return float(f"{value:.9e}")
+    return value.isoformat() if isinstance(value, datetime) else value
