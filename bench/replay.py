@@ -38,7 +38,8 @@ FROM payments GROUP BY window(ts, '1 minute'), country;
 """
 EVENTS = """
 SELECT '{"id":"e' || i || '","card":"c' || (hash(i) % 100000) || '","amount":'
-  || ((hash(i) % 10000) / 100.0) || ',"country":"' || (['DE','US','FR','IN'])[1 + (hash(i) % 4)::INT]
+  || ((hash(i) % 10000) / 100.0)
+  || ',"country":"' || (['DE','US','FR','IN'])[1 + (hash(i) % 4)::INT]
   || '","ts":"' || strftime(TIMESTAMP '2026-01-01' + to_milliseconds(
        i * 4 // 10 - CASE WHEN hash(i) % 100 = 0 THEN 60000 ELSE (hash(i) % 3000)::BIGINT END),
        '%Y-%m-%dT%H:%M:%S.%gZ') || '"}' AS value

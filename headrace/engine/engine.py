@@ -1,7 +1,7 @@
 """The engine: opens a project's units, turns them, and swaps in what has become level.
 
-`turn` takes one turn of every unit in the caller's thread. `run` turns the main unit until told to
-stop, and every other unit in a thread of its own, so that a replay holds nobody up.
+`turn` takes one turn of every unit in the caller's thread; `running.run_engine` gives every unit
+a thread of its own, so that a replay holds nobody up.
 """
 
 import logging
@@ -71,7 +71,7 @@ class Engine:
         self._ends = ends
         self._pool = ThreadPoolExecutor(MAX_VIEW_THREADS, thread_name_prefix="view")
         self.tools = Tools(spark, log, store, self._pool, publishes)
-        self._join_lock = threading.Lock()
+        self.join_lock = threading.Lock()  # held by a unit that is, or waits to be, swapped in
 
     def start(self) -> None:
         """Check every definition, take over the store, and open the units.
@@ -93,9 +93,8 @@ class Engine:
             known = {holding.unit for holding in holdings}
             self.tools.store.hold(self.epoch, changes.enter, self._beginnings(changes.enter, known))
         self._open_units(folds)
-        if not holdings:
-            tables = [fold.table for fold in self.units[MAIN].folds]
-            self.tools.store.show(self.epoch, MAIN, tables)
+        tables = [fold.table for fold in self.units[MAIN].folds]
+        self.tools.store.show(self.epoch, MAIN, tables)
         if self.tools.publishes:
             publish(self.tools.log, self.tools.store, self.epoch)
 
@@ -266,8 +265,10 @@ class Engine:
         main = self.units[MAIN]
         if unit is main or unit.state is HoldingState.FAILED:
             return False
-        with self._join_lock, main.lock, unit.lock:
-            if 0 < self._lag(unit) <= _NEARLY_LEVEL_RECORDS:
+        if unit.failing and not any(source.owned for source in unit.sources.values()):
+            return False
+        with self.join_lock, main.lock, unit.lock:
+            if 0 < self.lag(unit) <= _NEARLY_LEVEL_RECORDS:
                 self.turn_unit(unit)
             if not self._level(unit):
                 return False
@@ -277,7 +278,8 @@ class Engine:
         logger.info("%s: level, and swapped in", ", ".join(fold.name for fold in unit.folds))
         return True
 
-    def _lag(self, unit: Unit) -> int:
+    def lag(self, unit: Unit) -> int:
+        """Return how many records a unit has still to read."""
         ends = {key: extent.end_offset for key, extent in self.extents(unit).items()}
         return backlog(unit.progress, ends)
 
@@ -301,65 +303,23 @@ class Engine:
         main.progress.update(unit.progress)
         del self.units[unit.name]
 
-    def run(self, stop: threading.Event, *, once: bool = False) -> None:
-        """Turn until told to stop; with `once`, until the end of the log as it was at the start.
-
-        Raises what stops the main unit. A view's own failure sets that view aside only.
-        """
+    def stop_at_the_end(self) -> None:
+        """Read no further than the log's end as it is now."""
         main = self.units[MAIN]
-        if once:
-            self._ends = {
-                key: extent.end_offset
-                for unit in self.units.values()
-                for key, extent in self.extents(unit).items()
-                if unit is main or key not in main.progress
-            }
-        followers: dict[str, threading.Thread] = {}
-        failures: list[BaseException] = []
-        try:
-            while not stop.is_set() and not failures:
-                self._follow_all(followers, failures, stop)
-                with self._join_lock:
-                    pass  # a unit that waits to be swapped in goes first
-                if self.turn_unit(main) is None:
-                    if once and not any(thread.is_alive() for thread in followers.values()):
-                        break
-                    stop.wait(self.settings.poll_ms / 1000)
-        finally:
-            stop.set()
-            for thread in followers.values():
-                thread.join()
-        if failures:
-            raise failures[0]
+        self._ends = {
+            key: extent.end_offset
+            for unit in self.units.values()
+            for key, extent in self.extents(unit).items()
+            if unit is main or key not in main.progress
+        }
 
-    def _follow_all(
-        self,
-        followers: dict[str, threading.Thread],
-        failures: list[BaseException],
-        stop: threading.Event,
-    ) -> None:
-        for unit in list(self.units.values()):
-            waiting = unit.name != MAIN and unit.state is not HoldingState.FAILED
-            if waiting and unit.name not in followers:
-                thread = threading.Thread(
-                    target=self._follow, args=(unit, failures, stop), name=unit.name
-                )
-                followers[unit.name] = thread
-                thread.start()
-        for name in [name for name, thread in followers.items() if not thread.is_alive()]:
-            if name not in self.units or self.units[name].state is HoldingState.FAILED:
-                del followers[name]
-
-    def _follow(self, unit: Unit, failures: list[BaseException], stop: threading.Event) -> None:
-        try:
-            while not stop.is_set() and unit.state is not HoldingState.FAILED:
-                report = self.turn_unit(unit)
-                if self.join_main(unit):
-                    return
-                if report is None:
-                    stop.wait(self.settings.poll_ms / 1000)
-        except BaseException as error:  # noqa: BLE001 - the main thread raises it
-            failures.append(error)
+    def finished(self) -> bool:
+        """Whether there is nothing to read, and nothing that will be swapped in."""
+        return all(
+            unit.state is HoldingState.FAILED
+            or ((unit.name == MAIN or unit.failing) and self.lag(unit) == 0)
+            for unit in list(self.units.values())
+        )
 
     def close(self) -> None:
         """Let go of the engine's threads. Log, store and Spark belong to the caller."""

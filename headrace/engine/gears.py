@@ -95,7 +95,7 @@ class ShortGear:
         settings = self._unit.settings
         return fold_rows(
             fold,
-            self._spark.newSession(),
+            self._unit.session(self._spark, fold.name),
             self._rows[fold.stream.name],
             parts=settings.split_folds,
             max_jobs=settings.probe_jobs if self._unit.shared else None,
@@ -132,7 +132,7 @@ class LongGear:
             ranges = [entry.range for entry in self._planned.ranges if entry.stream == name]
             if not ranges:
                 continue
-            session = self._spark.newSession()
+            session = self._unit.session(self._spark, f"stream {name}")
             assignments = assign(
                 session,
                 self._log,
@@ -171,7 +171,7 @@ class LongGear:
         """Find the records that fail, slice by slice, in the driver's bounded memory."""
         settings = self._unit.settings
         outcome = Outcome()
-        session = self._spark.newSession()
+        session = self._unit.session(self._spark, fold.name)
         for stream, range in self._planned.ranges:
             if stream != fold.stream.name:
                 continue

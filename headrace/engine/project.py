@@ -147,7 +147,7 @@ def read_config(folder: Path) -> Config:
     except UnicodeDecodeError as error:
         raise DefinitionError([_not_text(FILE, error)]) from error
     except tomllib.TOMLDecodeError as error:
-        raise DefinitionError([_not_toml(error)]) from error
+        raise DefinitionError([_not_toml(text, error)]) from error
     problems = [*_check_sections(text, data)]
     spark = {} if problems else _flatten(data.get("spark", {}))
     master = spark.pop("master", Config.spark_master)
@@ -260,11 +260,13 @@ def _place(text: str, section: str, key: str | None = None) -> Location:
     return found
 
 
-def _not_toml(error: tomllib.TOMLDecodeError) -> Problem:
-    found = re.search(r"(.*) \(at line (\d+), column (\d+)\)", str(error))
-    if found is None:
-        return Problem(Location(FILE, 1, 1), f"not TOML: {error}")
-    return Problem(Location(FILE, int(found[2]), int(found[3])), f"not TOML: {found[1]}")
+def _not_toml(text: str, error: tomllib.TOMLDecodeError) -> Problem:
+    found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error))
+    if found is not None:
+        return Problem(Location(FILE, int(found[2]), int(found[3])), f"not TOML: {found[1]}")
+    last = text.rpartition("\n")[2]
+    place = Location(FILE, text.count("\n") + 1, len(last) + 1)
+    return Problem(place, f"not TOML: {error}")
 
 
 def _not_text(file: str, error: UnicodeDecodeError) -> Problem:

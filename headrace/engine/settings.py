@@ -17,5 +17,5 @@ class Settings:
     split_records: int = 250_000  # of a long turn, per task
     seed_records: int = 250_000  # a clock is saved about this often, for later replays
     poll_ms: int = 5  # between looks at the end of the log when there is nothing to do
-    probe_jobs: int = 200  # to find records an expression fails on, per view and shared turn
+    probe_jobs: int = 40  # to find records an expression fails on, per view and shared turn
     split_folds: int = 1  # the test harness folds every turn in several parts

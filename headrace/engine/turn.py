@@ -21,6 +21,9 @@ from headrace.store.base import Store
 
 __all__ = ["Tools", "take_turn"]
 
+# A unit whose views fail on more records in a turn stays apart: finding them takes a while.
+FEW_FAILURES = 5
+
 logger = logging.getLogger("headrace.turn")
 
 
@@ -104,6 +107,7 @@ def take_turn(unit: Unit, tools: Tools, planned: PlannedTurn, *, gear_name: str)
         except MergeFailed as error:
             # The delta passed Spark and does not fit its table: that view alone is set aside.
             accounts.set_aside(error.view, str(error))
+    unit.failing = sum(outcome.dead_count for outcome in outcomes.values()) > FEW_FAILURES
     unit.progress.update(commit.progress)
     unit.turn = planned.turn
     for aside in commit.set_aside:

@@ -3,8 +3,8 @@
 Promises every implementation keeps, held by `headrace.testing.log_contract`:
 - Within a partition, records keep the order of their appends; offsets grow and
   arrival never goes back.
-- An append that returned is durable and visible to every later reader; one that raised is whole
-  or not there.
+- An append that returned is durable and visible to every later reader; of one that raised, the
+  share of each partition is whole or not there.
 - A reader sees acknowledged records only.
 - The same key goes to the same partition, the one Kafka's default partitioner picks.
 - A batch of a producer is stored once: a sequence at or below the newest one stored for that
@@ -100,7 +100,10 @@ class Appended(NamedTuple):
 class Split(Protocol):
     """A part of a range that another process can read by itself; it pickles."""
 
-    range: Range
+    @property
+    def range(self) -> Range:
+        """What the split holds."""
+        ...
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Yield the split's records, in offset order, as RECORDS batches."""

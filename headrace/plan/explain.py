@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import sqlglot
+from sqlglot import expressions as exp
+from sqlglot import parse_one
 
 from headrace.plan.fold import Fold
 
@@ -58,10 +59,10 @@ class Explanation:
 def explain_fold(fold: Fold) -> Explanation:
     """Return what a fold will do."""
     query, table = fold.view.query, fold.table
+    outer = parse_one(fold.query, read="spark")
+    assert isinstance(outer, exp.Select)
     partials = {
-        column.alias: column.this.sql(dialect="spark")
-        for column in sqlglot.parse_one(fold.query, read="spark").selects
-        if column.alias
+        column.alias: column.this.sql(dialect="spark") for column in outer.selects if column.alias
     }
     aggregates = []
     for call in query.calls:

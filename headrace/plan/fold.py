@@ -140,8 +140,11 @@ def _judged(view: View, stream: Stream) -> str:
             delay_us=stream.delay_us,
             lateness_us=view.allowed_lateness_us,
         )
+    # Side rows count as skipped, so that no expression of the user's ever sees one.
     condition = view.query.where
-    skip = "false" if condition is None else f"NOT coalesce({condition}, false)"
+    skip = "__side IS NOT NULL"
+    if condition is not None:
+        skip = f"(__side IS NOT NULL OR NOT coalesce({condition}, false))"
     return (
         f"SELECT *, NOT __skip AND {is_late} AS __late "
         f"FROM (SELECT *, {skip} AS __skip FROM ({_windowed(view, stream)}))"
@@ -181,7 +184,10 @@ def _grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) ->
 
 
 def _plain_query(view: View, stream: Stream) -> str:
-    outputs = [f"{output.expression} AS o{i}" for i, output in enumerate(view.query.outputs)]
+    outputs = [
+        f"CASE WHEN NOT __skip THEN {output.expression} END AS o{i}"
+        for i, output in enumerate(view.query.outputs)
+    ]
     columns = ", ".join(["__side", "__partition", "__offset", *outputs])
     return f"SELECT {columns} FROM ({_judged(view, stream)}) WHERE __side IS NOT NULL OR NOT __skip"
 

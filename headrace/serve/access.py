@@ -79,7 +79,7 @@ def _is_of(address: Address, holder: Holder) -> bool:
 
 
 def plan_on_disk(config: Config) -> Sequence["Fold"]:
-    """Plan the project as its files are now; Spark tells the types. DefinitionError: all of them."""
+    """Plan the project as its files are now; Spark tells the types. DefinitionError: all."""
     definitions = read_definitions(config.folder)
     spark = start_project_spark(config)
     from headrace.engine.analysis import plan_view  # loads Spark

@@ -93,7 +93,7 @@ def _start_spark(config: Config, stop: threading.Event) -> "SparkSession":
         except BaseException as error:  # noqa: BLE001 - raised below, by the thread that waits
             failures.append(error)
 
-    thread = threading.Thread(target=start, name="spark", daemon=True)
+    thread = threading.Thread(target=start, name="spark-start", daemon=True)
     thread.start()
     while thread.is_alive():
         thread.join(0.05)
@@ -118,6 +118,8 @@ def _serving_api(config: Config, engine: "Engine", holder: Holder) -> Iterator[s
     token = secrets.token_urlsafe(32)
     api = Api(desk, token=token)
     with serve(api.app, port=config.port) as url:
-        with publish_address(config.runtime, url, holder, token):
-            yield url
-        api.close()
+        try:
+            with publish_address(config.runtime, url, holder, token):
+                yield url
+        finally:
+            api.close()

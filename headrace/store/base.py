@@ -35,7 +35,9 @@ MAX_SECONDS = 30.0
 class Snapshot(Protocol):
     """One committed state, for reading."""
 
-    def query(self, sql: str, *, max_rows: int | None = MAX_ROWS) -> pa.Table:
+    def query(
+        self, sql: str, *, max_rows: int | None = MAX_ROWS, max_seconds: float = MAX_SECONDS
+    ) -> pa.Table:
         """Answer one reading statement. QueryRefused: not one, or past its limits."""
         ...
 
@@ -72,7 +74,7 @@ class Snapshot(Protocol):
         ...
 
     def state_rows(self) -> dict[str, int]:
-        """Return the rows of every physical table."""
+        """Return how many rows the physical table of every version has, by its name."""
         ...
 
 

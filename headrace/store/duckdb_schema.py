@@ -40,10 +40,12 @@ SCHEMA = (
         WHERE h.kind = 'view' GROUP BY h.name, h.version""",
     # Exact division of a decimal sum by a count, half up to `digits` decimals, which are four more
     # than the sum has. Through text, because DuckDB divides decimals as DOUBLE.
+    # The point is set in the text too: pow(10, 23) is not a power of ten any more.
     """CREATE OR REPLACE MACRO headrace.shift_point(unscaled, digits, negative) AS
         CASE WHEN negative THEN '-' ELSE '' END
-        || (unscaled // CAST(pow(10, digits) AS HUGEINT)) || '.'
-        || lpad(CAST(unscaled % CAST(pow(10, digits) AS HUGEINT) AS VARCHAR), digits, '0')""",
+        || (unscaled // CAST('1' || repeat('0', digits) AS HUGEINT)) || '.'
+        || lpad(CAST(unscaled % CAST('1' || repeat('0', digits) AS HUGEINT) AS VARCHAR),
+                digits, '0')""",
     """CREATE OR REPLACE MACRO headrace.exact_average(total, n, digits) AS
         CASE WHEN n > 0 THEN headrace.shift_point(
             (abs(CAST(replace(CAST(total AS VARCHAR), '.', '') AS HUGEINT)) * 20000 + n) // (2 * n),

@@ -25,12 +25,18 @@ from headrace.engine.engine import Engine
 from headrace.engine.session import start_spark
 from headrace.engine.settings import Settings
 from headrace.errors import UsageError
-from headrace.ledger.entries import Counters, TurnReport
+from headrace.ledger.entries import Counters, HoldingState, Owner, TurnReport
 from headrace.log import EmbeddedLog, Range, records
 from headrace.model.definitions import Project, Stream
 from headrace.observe.audit import Audit, audit
 from headrace.schema.json_strict import Dead, decode_strict
-from headrace.sinks.outbox import HEADER_OFFSET, HEADER_PARTITION, HEADER_REASON, HEADER_TOPIC
+from headrace.sinks.outbox import (
+    HEADER_OFFSET,
+    HEADER_PARTITION,
+    HEADER_REASON,
+    HEADER_TOPIC,
+    HEADER_VERSION,
+)
 from headrace.sql import parse_project
 from headrace.store.duckdb import DuckDBStore
 
@@ -143,6 +149,12 @@ class Harness:
         )
         self._engine.start()
 
+    def lose_store(self) -> None:
+        """Delete the store, as if its disk were lost; `restart` builds it anew from the log."""
+        self._close_store()
+        (self.folder / "store.duckdb").unlink()
+        (self.folder / "store.duckdb.wal").unlink(missing_ok=True)
+
     def rows(self, view: str, *, meta: bool = False) -> list[Row]:
         """Return a view's rows; with `meta` also `_events` and `_closed`."""
         with self._store.open() as snapshot:
@@ -156,7 +168,7 @@ class Harness:
         stream = self._project.stream(self._project.view(view).query.stream)
         return [
             decode_strict(stream.columns, record["value"], stream.timestamp_format)
-            for record in self.topic(f"{view}.late")
+            for record in self.side(f"{view}.late")
         ]
 
     def dead(self, name: str) -> list[Row]:
@@ -164,10 +176,17 @@ class Harness:
         return self.side(f"{name}.dead")
 
     def side(self, topic: str) -> list[Row]:
-        """Return what a side topic holds: reason, coordinates and raw value of each record."""
+        """Return what a side topic holds of the version that readers see.
+
+        Reason, coordinates and raw value of each record; a replay of an edited definition leaves
+        the records of the version before it in the topic, under that version's name.
+        """
         found = []
+        version = self._owner(topic.rpartition(".")[0]).version
         for record in self.topic(topic):
             headers = {entry["name"]: entry["value"].decode() for entry in record["headers"]}
+            if headers[HEADER_VERSION] != version:
+                continue
             found.append(
                 {
                     "reason": headers[HEADER_REASON],
@@ -191,10 +210,8 @@ class Harness:
 
     def counters(self, name: str) -> Counters:
         """Return the counters of a stream or view."""
-        kind = "stream" if any(s.name == name for s in self._project.streams) else "view"
         with self._store.open() as snapshot:
-            live = {(h.kind, h.name): h.owner for h in snapshot.holdings()}
-            return snapshot.counters().get(live[kind, name], {})
+            return snapshot.counters().get(self._owner(name), {})
 
     def audit(self) -> Audit:
         """Recompute everything from the log. AuditFailed: lists what differs."""
@@ -206,6 +223,13 @@ class Harness:
         """Close log and store."""
         self._close_store()
         self.log.close()
+
+    def _owner(self, name: str) -> Owner:
+        """Return the version that readers of a stream or view see."""
+        with self._store.open() as snapshot:
+            versions = [holding for holding in snapshot.holdings() if holding.name == name]
+        versions.sort(key=lambda holding: holding.state is HoldingState.BUILDING)
+        return versions[0].owner
 
     def _close_store(self) -> None:
         if self._engine is not None:

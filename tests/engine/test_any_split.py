@@ -57,7 +57,7 @@ ANY_SPLIT = settings(
 
 
 def values(event_time: datetime) -> st.SearchStrategy[Value]:
-    """Records that are mostly readable; some are broken, some break an expression."""
+    """Draw records that are mostly readable; some are broken, some break an expression."""
     ids = st.integers(0, 999).map(str)
     good = st.fixed_dictionaries(
         {"id": ids, "ts": st.just(event_time.isoformat())},

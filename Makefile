@@ -1,0 +1,42 @@
+# On a fresh machine with Python 3.11 or newer and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+
+.PHONY: demo test test-fast lint bench soak clean
+
+demo: $(INSTALLED)
+	$(BIN)/headrace demo --for 30s
+
+# Everything real: Spark, processes killed with SIGKILL, files on disk.
+test: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+# No Spark; under half a minute.
+test-fast: $(INSTALLED)
+	$(BIN)/python -m pytest -m "not spark"
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy headrace
+
+bench: $(INSTALLED)
+	$(BIN)/python bench/log.py
+	$(BIN)/python bench/decode.py
+	$(BIN)/python bench/freshness.py
+	$(BIN)/python bench/replay.py
+
+# New random cases every time, many of them.
+soak: $(INSTALLED)
+	HEADRACE_CASES=2000 $(BIN)/python -m pytest --timeout=0 tests/engine/test_any_split.py
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable '.[test,lint]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info

@@ -1,0 +1,1 @@
+"""The command line. Commands load what they need when they run, so that small ones start fast."""

@@ -1,0 +1,56 @@
+"""The demo's project: payments of a shop, and two views."""
+
+from pathlib import Path
+
+from headrace.cli.init import GITIGNORE, write_files
+from headrace.engine.project import FILE, OpenProject, open_project
+from headrace.errors import UsageError
+
+__all__ = ["TOPIC", "VIEW", "open_demo"]
+
+TOPIC = "payments"
+VIEW = "revenue_per_minute"
+
+_TOML = '[project]\nname = "demo"\n'
+_SQL = f"""\
+CREATE STREAM payments (
+  id STRING NOT NULL,
+  card STRING NOT NULL,
+  amount DECIMAL(12,2) NOT NULL,
+  country STRING NOT NULL,
+  ts TIMESTAMP NOT NULL,
+  WATERMARK FOR ts AS ts - INTERVAL 10 SECONDS
+) WITH (topic = '{TOPIC}', format = 'json', key = 'card');
+
+-- Phones that come out of a tunnel later than this are in revenue_per_minute.late.
+CREATE MATERIALIZED VIEW {VIEW}
+WITH (allowed_lateness = '1 minute') AS
+SELECT window.start AS minute, country, count(*) AS payments, sum(amount) AS revenue
+FROM payments
+GROUP BY window(ts, '1 minute'), country;
+
+CREATE MATERIALIZED VIEW countries AS
+SELECT country, count(*) AS payments, sum(amount) AS revenue, avg(amount) AS average,
+  max(amount) AS largest
+FROM payments
+GROUP BY country;
+"""
+
+
+def open_demo(folder: Path) -> OpenProject:
+    """Open the demo's project, made if it is missing. UsageError: something else is there."""
+    if not (folder / FILE).exists():
+        if folder.exists() and any(folder.iterdir()):
+            raise UsageError(
+                f"{folder.absolute()}: not empty, and no demo. Choose another folder with --dir."
+            )
+        write_files(folder, {FILE: _TOML, "shop.sql": _SQL, ".gitignore": GITIGNORE})
+    opened = open_project(folder.absolute())
+    topics = {stream.topic for stream in opened.definitions.streams}
+    views = {view.name for view in opened.definitions.views}
+    if TOPIC not in topics or VIEW not in views:
+        raise UsageError(
+            f"{folder.absolute()}: a project without the demo's topic {TOPIC} and view {VIEW}. "
+            f"Choose another folder with --dir."
+        )
+    return opened

@@ -1,0 +1,37 @@
+"""Which project a command is about: `--project`, or the nearest headrace.toml above."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from headrace.engine.project import Config
+
+__all__ = ["ProjectOption", "find_config", "find_folder"]
+
+ProjectOption = Annotated[
+    Path | None,
+    typer.Option("--project", "-p", help="The project's folder; else the nearest one above."),
+]
+
+
+def find_folder(project: Path | None) -> Path:
+    """Return the project's folder. UsageError: there is none."""
+    from headrace.engine.project import FILE, find_project
+
+    if project is None:
+        return find_project(Path.cwd())
+    folder = project.parent if project.name == FILE else project
+    if not (folder / FILE).is_file():
+        raise UsageError(f"{folder}: no {FILE} here. Make a project: `headrace init {folder}`.")
+    return folder.absolute()
+
+
+def find_config(project: Path | None) -> "Config":
+    """Return the project's settings; its definitions are not read. UsageError, DefinitionError."""
+    from headrace.engine.project import read_config
+
+    return read_config(find_folder(project))

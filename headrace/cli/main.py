@@ -1,0 +1,93 @@
+"""The command `headrace`: its sub-commands, and how errors become exit codes.
+
+0 done; 1 done, and the answer is no; 2 wrong call; 3 could not find out; 130 interrupted.
+"""
+
+import os
+import sys
+import threading
+
+import typer
+
+from headrace.cli.ask import audit, explain, sql
+from headrace.cli.demo import demo
+from headrace.cli.init import init
+from headrace.cli.interrupts import INTERRUPTED
+from headrace.cli.output import JsonOption, OutputClosed, note, show_json, show_text
+from headrace.cli.records import append, tail, topics
+from headrace.cli.run import run
+from headrace.cli.status import status
+from headrace.errors import DefinitionError, HeadraceError, UsageError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="headrace",
+    help="Event logs into live, correct tables, on Spark, from Python and SQL.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def version(json: JsonOption = False) -> None:
+    """Print the version."""
+    from importlib.metadata import version as package_version
+
+    found = package_version("headrace")
+    if json:
+        show_json({"version": found})
+    else:
+        show_text(f"headrace {found}")
+
+
+for command in (init, run, append, tail, topics, sql, status, audit, explain, demo, version):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    code = call(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave_stdout()
+    if any(thread.name == "spark-start" for thread in threading.enumerate()):
+        # Spark was left behind while it started. The interpreter must not take itself apart under
+        # that thread; Java ends by itself when this process has.
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _leave_stdout() -> None:
+    # The interpreter flushes once more at its end, and would complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def call(arguments: list[str]) -> int:
+    """Run one command and return its exit code; errors are told on stderr."""
+    try:
+        code = app(arguments, prog_name="headrace", standalone_mode=False)
+    except OutputClosed:
+        _leave_stdout()
+        return 0
+    except DefinitionError as error:
+        for problem in error.problems:
+            note(f"error: {problem}")
+        count = len(error.problems)
+        note(f"{count} problem{'s' if count > 1 else ''}; nothing was started")
+        return error.exit_code
+    except HeadraceError as error:
+        note(f"error: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        # A wrong call; typer's own class for it has moved between its releases.
+        show = getattr(error, "show", None)
+        if show is None:
+            raise
+        show()
+        return UsageError.exit_code
+    return code if isinstance(code, int) else 0

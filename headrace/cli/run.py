@@ -1,0 +1,144 @@
+"""`headrace run`: the engine, with one line per turn on stderr."""
+
+import json as json_module
+import logging
+import sys
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headrace.cli.folder import ProjectOption, find_folder
+from headrace.cli.interrupts import heed_interrupts
+from headrace.cli.output import JsonOption
+
+if TYPE_CHECKING:
+    from headrace.engine.engine import Engine
+    from headrace.ledger.entries import TurnReport
+
+__all__ = ["TurnLog", "run", "set_up_logging"]
+
+logger = logging.getLogger("headrace.run")
+
+_PROGRESS_SECONDS = 2.0
+
+
+def run(
+    project: ProjectOption = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="End at the end of the log as it is now.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Keep the project's views up to date, until Ctrl-C or SIGTERM."""
+    from headrace.engine.project import open_project
+    from headrace.engine.running import run_engine
+
+    opened = open_project(find_folder(project))
+    set_up_logging(json=json)
+    from headrace.serve.process import Stopped, serving
+
+    failed = False
+    with heed_interrupts() as interrupts:
+        try:
+            with serving(opened, interrupts.stop, tell=logger.info) as engine:
+                engine.on_turn = TurnLog(engine)
+                run_engine(engine, interrupts.stop, once=once)
+                failed = _report_failed(engine)
+        except Stopped:
+            logger.info("stopped before the first turn")
+    # A view that failed makes the answer of a whole pass over the log incomplete.
+    raise typer.Exit(interrupts.exit_code or (1 if once and failed else 0))
+
+
+def _report_failed(engine: "Engine") -> bool:
+    from headrace.ledger.entries import HoldingState
+
+    failed = [unit for unit in engine.units.values() if unit.state is HoldingState.FAILED]
+    for unit in failed:
+        names = ", ".join(fold.name for fold in unit.folds)
+        logger.error("view %s failed: %s", names, unit.reason)
+    return bool(failed)
+
+
+class TurnLog:
+    """Logs every turn and, while the engine is behind, now and then how far."""
+
+    def __init__(self, engine: "Engine") -> None:
+        self._engine = engine
+        self._said = time.monotonic()
+        self._records = 0
+
+    def __call__(self, report: "TurnReport") -> None:
+        """Log one turn."""
+        fields: dict[str, object] = {
+            "turn": report.turn,
+            "unit": report.unit,
+            "gear": report.gear,
+            "records": report.records,
+            "late": report.late,
+            "dead": report.dead,
+            "ms": round(sum(report.milliseconds.values()), 1),
+            **{f"{step}_ms": value for step, value in report.milliseconds.items()},
+        }
+        logger.info("turn", extra={"fields": fields})
+        self._records += report.records
+        now = time.monotonic()
+        if now - self._said < _PROGRESS_SECONDS:
+            return
+        rate = self._records / (now - self._said)
+        self._said, self._records = now, 0
+        unit = self._engine.units.get(report.unit)
+        if unit is None:
+            return
+        ends = self._engine.extents(unit)
+        left = sum(ends[key].end_offset - unit.progress[key].offset for key in ends)
+        if left > rate:  # more than a second behind
+            extra = {
+                "unit": report.unit,
+                "lag_records": left,
+                "records_per_second": round(rate),
+                "seconds_left": round(left / rate) if rate else None,
+            }
+            logger.info("catching up", extra={"fields": extra})
+
+
+class _TextFormatter(logging.Formatter):
+    """`time message key=value ...`; warnings and errors say so."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = getattr(record, "fields", {})
+        level = "" if record.levelno <= logging.INFO else f"{record.levelname.lower()}: "
+        words = [f"{name}={value}" for name, value in fields.items()]
+        message = record.getMessage()
+        if message != "turn":  # turn=12 says it
+            words.insert(0, level + message)
+        return " ".join([_time(record), *words])
+
+
+class _JsonFormatter(logging.Formatter):
+    """One object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        return json_module.dumps(entry, ensure_ascii=False)
+
+
+def _time(record: logging.LogRecord) -> str:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def set_up_logging(*, json: bool, level: int = logging.INFO) -> None:
+    """Send the log of Headrace to stderr, as text or as lines of JSON; of others, warnings."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonFormatter() if json else _TextFormatter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("headrace").setLevel(level)

@@ -1,0 +1,118 @@
+"""Read a topic's records in the order of their arrival, and show one to people or programs."""
+
+import heapq
+import itertools
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from headrace.cli.output import moment, printable
+from headrace.log import Log, Partition, Range
+
+__all__ = ["TailRecord", "record_text", "record_to_json", "tail_records"]
+
+POLL_SECONDS = 0.1
+# Records are shown one by one, so there is no use in decoding many at once.
+_BATCH_RECORDS = 1_000
+
+
+class TailRecord(NamedTuple):
+    """A record and where it stands; compares by arrival, then place."""
+
+    arrival: datetime
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[dict[str, Any]]
+    topic: str
+
+
+def tail_records(
+    log: Log, topic: str, start: str, *, follow: bool, limit: int | None
+) -> Iterator[TailRecord]:
+    """Yield records from a start on: "earliest", "latest" or an offset, the same in each partition.
+
+    Within a partition they come in offset order; between partitions by arrival, as far as what is
+    there at one look can tell. With `follow` it does not end.
+    """
+    return itertools.islice(_all_records(log, topic, start, follow=follow), limit)
+
+
+def _all_records(log: Log, topic: str, start: str, *, follow: bool) -> Iterator[TailRecord]:
+    position: dict[Partition, int] = {}
+    for partition, extent in log.extents(topic).items():
+        wanted = {"earliest": extent.first_offset, "latest": extent.end_offset}
+        position[partition] = wanted[start] if start in wanted else int(start)
+    while True:
+        ranges = []
+        for partition, extent in log.extents(topic).items():
+            begin = max(position[partition], extent.first_offset)
+            if begin < extent.end_offset:
+                ranges.append(Range(partition, begin, extent.end_offset))
+                position[partition] = extent.end_offset
+        yield from heapq.merge(*(_read(log, range) for range in ranges), key=lambda r: r[:3])
+        if not follow:
+            return
+        if not ranges:
+            time.sleep(POLL_SECONDS)
+
+
+def _read(log: Log, range: Range) -> Iterator[TailRecord]:
+    for batch in log.read(range, max_batch_records=_BATCH_RECORDS):
+        for row in batch.to_pylist():
+            yield TailRecord(
+                row["arrival"],
+                range.partition.number,
+                row["offset"],
+                row["key"],
+                row["value"],
+                row["headers"] or [],
+                range.partition.topic,
+            )
+
+
+def record_text(record: TailRecord) -> str:
+    """Return a record as one line that no terminal misreads."""
+    arrival = moment(_micros(record.arrival))
+    place = f"{record.topic}/{record.partition}@{record.offset}"
+    key = "-" if record.key is None else _text(record.key)
+    value = "null" if record.value is None else _text(record.value)
+    headers = "".join(f"  {printable(h['name'])}={_text(h['value'])}" for h in record.headers)
+    return f"{place}  {arrival}  {key}  {value}{headers}"
+
+
+def _text(data: bytes | None) -> str:
+    return "null" if data is None else printable(data.decode(errors="backslashreplace"))
+
+
+def record_to_json(record: TailRecord) -> dict[str, Any]:
+    """Return a record as JSON; bytes that are not UTF-8 text as {"base64": ...}."""
+    return {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "arrival_us": _micros(record.arrival),
+        "key": _json_bytes(record.key),
+        "value": _json_bytes(record.value),
+        "headers": [
+            {"name": header["name"], "value": _json_bytes(header["value"])}
+            for header in record.headers
+        ],
+    }
+
+
+def _json_bytes(data: bytes | None) -> object:
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        import base64
+
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def _micros(arrival: datetime) -> int:
+    return int(arrival.timestamp()) * 1_000_000 + arrival.microsecond

@@ -1,0 +1,69 @@
+"""Run an engine: the main unit here, every other unit in a thread of its own."""
+
+import threading
+
+from headrace.engine.engine import Engine
+from headrace.engine.unit import Unit
+from headrace.ledger.entries import MAIN, HoldingState
+
+__all__ = ["run_engine"]
+
+
+def run_engine(engine: Engine, stop: threading.Event, *, once: bool = False) -> None:
+    """Turn until told to stop; with `once`, until the end of the log as it is now.
+
+    The turn under way is finished first. Raises what stops the main unit, or any other unit for a
+    reason that is not its view's own: a view's failure sets that view aside only.
+    """
+    if once:
+        engine.stop_at_the_end()
+    main = engine.units[MAIN]
+    followers: dict[str, threading.Thread] = {}
+    failures: list[BaseException] = []
+    try:
+        while not stop.is_set() and not failures:
+            _follow_new_units(engine, followers, failures, stop)
+            with engine.join_lock:
+                pass  # a unit that waits to be swapped in goes first
+            if engine.turn_unit(main) is None:
+                if once and engine.finished():
+                    break
+                stop.wait(engine.settings.poll_ms / 1000)
+    finally:
+        stop.set()
+        for thread in followers.values():
+            thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _follow_new_units(
+    engine: Engine,
+    followers: dict[str, threading.Thread],
+    failures: list[BaseException],
+    stop: threading.Event,
+) -> None:
+    for name in [name for name, thread in followers.items() if not thread.is_alive()]:
+        del followers[name]
+    for unit in list(engine.units.values()):
+        waits = unit.name != MAIN and unit.state is not HoldingState.FAILED
+        if waits and unit.name not in followers:
+            thread = threading.Thread(
+                target=_follow, args=(engine, unit, failures, stop), name=unit.name
+            )
+            followers[unit.name] = thread
+            thread.start()
+
+
+def _follow(
+    engine: Engine, unit: Unit, failures: list[BaseException], stop: threading.Event
+) -> None:
+    try:
+        while not stop.is_set() and unit.state is not HoldingState.FAILED:
+            report = engine.turn_unit(unit)
+            if engine.join_main(unit):
+                return
+            if report is None:
+                stop.wait(engine.settings.poll_ms / 1000)
+    except BaseException as error:  # noqa: BLE001 - the main thread raises it
+        failures.append(error)

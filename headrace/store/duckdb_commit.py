@@ -1,0 +1,104 @@
+"""Write all that a turn did, within the caller's transaction."""
+
+import json
+from collections.abc import Sequence
+
+import duckdb
+import pyarrow as pa
+
+from headrace.errors import MergeFailed
+from headrace.ledger.entries import Commit, OutboxEntry, Seed
+from headrace.plan.tables import Table
+from headrace.store.duckdb_file import DuckDBFile
+from headrace.store.duckdb_tables import merge
+from headrace.store.duckdb_versions import set_aside, set_progress
+
+__all__ = ["write_turn"]
+
+KEPT_TURNS = 1_000  # reports of turns, per unit
+
+
+def write_turn(file: DuckDBFile, commit: Commit) -> None:
+    """Write a turn's deltas, positions, counters, outbox and seeds. MergeFailed names the view."""
+    unit = commit.planned.unit
+    for aside in commit.set_aside:
+        set_aside(file, unit, aside)
+    for table, deltas in commit.deltas.items():
+        for delta in deltas:
+            _merge(file, table, delta)
+    set_progress(file, unit, commit.progress)
+    _add_counters(file, commit)
+    for entry in commit.outbox:
+        _add_outbox(file, entry)
+    _add_seeds(file, commit.seeds)
+    _note_turn(file, commit)
+
+
+def _merge(file: DuckDBFile, table: Table, delta: pa.Table) -> None:
+    with file.registered("__delta", delta) as name:
+        try:
+            file.run(merge(table, name))
+        except duckdb.DataError as error:
+            raise MergeFailed(
+                f"view {table.view}: its delta does not merge: {error}", view=table.view
+            ) from error
+
+
+def _add_counters(file: DuckDBFile, commit: Commit) -> None:
+    file.insert(
+        "headrace.counters",
+        [
+            [*owner, counter, value]
+            for owner, counters in commit.counters.items()
+            for counter, value in counters.items()
+        ],
+        "ON CONFLICT DO UPDATE SET value = value + excluded.value",
+    )
+
+
+def _add_outbox(file: DuckDBFile, entry: OutboxEntry) -> None:
+    row = pa.table(
+        {
+            "topic": [entry.topic],
+            "source_topic": [entry.source.partition.topic],
+            "source_partition": [entry.source.partition.number],
+            "producer_id": [entry.producer_id],
+            "offsets": pa.ListArray.from_arrays([0, len(entry.offsets)], entry.offsets),
+            "reasons": pa.ListArray.from_arrays([0, len(entry.reasons)], entry.reasons),
+        }
+    )
+    with file.registered("__entry", row) as name:
+        file.run(
+            f"INSERT INTO headrace.outbox SELECT nextval('headrace.outbox_numbers'), * FROM {name}"
+        )
+
+
+def _add_seeds(file: DuckDBFile, seeds: Sequence[Seed]) -> None:
+    file.insert(
+        "headrace.seeds",
+        [[seed.stream, seed.version, seed.partition, *seed.progress] for seed in seeds],
+    )
+
+
+def _note_turn(file: DuckDBFile, commit: Commit) -> None:
+    planned, report = commit.planned, commit.report
+    file.run(
+        "INSERT INTO headrace.turns VALUES (?, ?, ?, now(), ?, ?, ?, ?, ?)",
+        [
+            planned.unit,
+            planned.turn,
+            planned.epoch,
+            report.gear,
+            report.records,
+            report.late,
+            report.dead,
+            json.dumps(dict(report.milliseconds)),
+        ],
+    )
+    if planned.turn % 100 == 0:
+        file.run(
+            "DELETE FROM headrace.turns WHERE unit = ? AND turn <= ?",
+            [planned.unit, planned.turn - KEPT_TURNS],
+        )
+    file.run("UPDATE headrace.units SET turn = ? WHERE unit = ?", [planned.turn, planned.unit])
+    file.run("DELETE FROM headrace.journal WHERE unit = ?", [planned.unit])

@@ -1,0 +1,144 @@
+"""Answer queries from outside: one reading statement, tables only, limited in rows and in time.
+
+Three fences, each enough for most of what they keep out:
+1. Only statements that read are run, one at a time, in a read-only transaction.
+2. Of DuckDB's table functions those alone may be called that read nothing from outside. This one
+   is needed too, because DuckDB lets a query read the file of its own database.
+3. The store shuts out files, network and settings when it opens (`DuckDBFile.lock_down`).
+"""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+
+import duckdb
+import pyarrow as pa
+
+from headrace.errors import QueryRefused
+
+__all__ = ["read_query"]
+
+BATCH_ROWS = 10_000
+
+_READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+_ALLOWED_TABLE_FUNCTIONS = {
+    "duckdb_columns",
+    "duckdb_functions",
+    "duckdb_schemas",
+    "duckdb_tables",
+    "duckdb_types",
+    "duckdb_views",
+    "generate_series",
+    "json_each",
+    "json_tree",
+    "pg_timezone_names",
+    "pragma_table_info",
+    "pragma_version",
+    "range",
+    "repeat",
+    "repeat_row",
+    "summary",
+    "unnest",
+    "version",
+}
+_REFUSED_FUNCTIONS = {"current_setting", "write_log"}
+
+
+def read_query(
+    connection: duckdb.DuckDBPyConnection, sql: str, *, max_rows: int | None, max_seconds: float
+) -> pa.Table:
+    """Answer one reading statement. QueryRefused: not one, it fails, or past its limits."""
+    try:
+        statements = connection.extract_statements(sql)
+    except duckdb.Error as error:
+        raise QueryRefused(f"the query cannot be parsed: {error}") from error
+    if len(statements) != 1 or statements[0].type not in _READING:
+        raise QueryRefused(
+            "only one reading statement is answered here (SELECT, FROM, WITH, VALUES, "
+            "DESCRIBE, SHOW, EXPLAIN); tables change through the log only: `headrace append`"
+        )
+    _check_functions(connection, sql)
+    with _translated_within(connection, max_seconds):
+        reader = connection.sql(sql).to_arrow_reader(BATCH_ROWS)
+        return _read_at_most(reader, max_rows)
+
+
+def _check_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    called = _called(sql)
+    # Asked of DuckDB and not written down, so that what a later release adds is shut out as well.
+    known = connection.execute(
+        "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'"
+    ).fetchall()
+    closed = {name for (name,) in known} - _ALLOWED_TABLE_FUNCTIONS | _REFUSED_FUNCTIONS
+    if refused := sorted(called & closed):
+        raise QueryRefused(
+            f"{refused[0]}(...) is not answered here: a query reads the tables of this project, "
+            f"no files, settings or other databases. `SHOW TABLES` lists what there is."
+        )
+
+
+def _called(sql: str) -> set[str]:
+    """Return every name that an opening parenthesis follows, in lower case."""
+    text = sql.encode()
+    tokens = duckdb.tokenize(sql)
+    ends = [start for start, _ in tokens[1:]] + [len(text)]
+    words = [
+        text[start:end].decode().strip()
+        for (start, kind), end in zip(tokens, ends, strict=True)
+        if kind != duckdb.token_type.comment
+    ]
+    return {
+        word.strip('"').lower() for word, following in pairwise(words) if following.startswith("(")
+    }
+
+
+@contextmanager
+def _translated_within(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
+    """End what the connection runs after some seconds; raise what fails as QueryRefused."""
+    done, expired = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        # Again and again: an interrupt between two steps of a query is forgotten by the next one.
+        while not done.wait(0.05 if expired.is_set() else seconds):
+            expired.set()
+            connection.interrupt()
+
+    watcher = threading.Thread(target=watch, name="query-limit", daemon=True)
+    watcher.start()
+    try:
+        yield
+    # What fails after the first batch comes through Arrow, as OSError.
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        if expired.is_set():
+            raise QueryRefused(
+                f"the query took more than {seconds:g} seconds and was ended; ask for less at once"
+            ) from error
+        if isinstance(error, duckdb.PermissionException):
+            raise QueryRefused(
+                f"a query reads the tables of this project and nothing else: {error}"
+            ) from error
+        raise QueryRefused(f"the query fails: {_without_stack(str(error))}") from error
+    finally:
+        done.set()
+        watcher.join()  # or it would end the next query of this connection
+
+
+def _without_stack(text: str) -> str:
+    return re.split(r"\n+Stack trace", text, maxsplit=1, flags=re.IGNORECASE)[0]
+
+
+def _read_at_most(reader: pa.RecordBatchReader, max_rows: int | None) -> pa.Table:
+    with reader:
+        if max_rows is None:
+            return reader.read_all()
+        batches, rows = [], 0
+        for batch in reader:
+            batches.append(batch)
+            rows += batch.num_rows
+            if rows > max_rows:
+                raise QueryRefused(
+                    f"the answer has more than {max_rows} rows; add LIMIT {max_rows}, or aggregate"
+                )
+        return pa.Table.from_batches(batches, reader.schema)

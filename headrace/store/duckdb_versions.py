@@ -1,0 +1,159 @@
+"""Which versions there are and which unit maintains them: enter, set aside, join, forget.
+
+Every function here writes within the caller's transaction, so a swap is seen whole or not at all.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from headrace.errors import StoreError
+from headrace.ledger.entries import (
+    MAIN,
+    Holding,
+    HoldingState,
+    Owner,
+    Progress,
+    SetAside,
+    StreamPartition,
+)
+from headrace.plan.tables import quote
+from headrace.store.duckdb_file import DuckDBFile
+from headrace.store.duckdb_tables import physical
+from headrace.time.clocks import NEVER
+
+__all__ = ["drop_versions", "hold_versions", "join_main", "set_aside", "set_progress"]
+
+_OF_OWNER = "kind = ? AND name = ? AND version = ?"
+
+
+def set_progress(
+    file: DuckDBFile, unit: str, positions: Mapping[StreamPartition, Progress]
+) -> None:
+    """Note how far a unit has read, and its clocks there."""
+    rows = [
+        [unit, *key, place.offset, None if place.clock_us == NEVER else place.clock_us]
+        for key, place in positions.items()
+    ]
+    file.insert(
+        "headrace.progress",
+        rows,
+        "ON CONFLICT DO UPDATE SET next_offset = excluded.next_offset, "
+        "clock_us = excluded.clock_us",
+    )
+
+
+def hold_versions(
+    file: DuckDBFile,
+    holdings: Sequence[Holding],
+    progress: Mapping[str, Mapping[StreamPartition, Progress]],
+) -> None:
+    """Enter versions and, for new units, where they begin to read."""
+    for unit, positions in progress.items():
+        _enter_unit(file, unit)
+        set_progress(file, unit, positions)
+    for holding in holdings:
+        file.run(f"DELETE FROM headrace.holdings WHERE {_OF_OWNER}", holding.owner)
+        file.insert("headrace.holdings", [list(vars(holding).values())])
+
+
+def set_aside(file: DuckDBFile, unit: str, aside: SetAside) -> None:
+    """Move a view to a unit of its own, at the position where the turn began.
+
+    Called before the turn's own progress is noted: that position is still in the ledger.
+    """
+    own = f"view:{aside.view}@{aside.version}"
+    view = Owner("view", aside.view, aside.version)
+    if unit != own:
+        _enter_unit(file, own)
+        file.run(
+            "INSERT OR REPLACE INTO headrace.progress "
+            "SELECT ?, stream, partition, next_offset, clock_us FROM headrace.progress "
+            "WHERE unit = ? AND stream = "
+            f"(SELECT stream FROM headrace.holdings WHERE {_OF_OWNER})",
+            [own, unit, *view],
+        )
+    file.run(
+        f"UPDATE headrace.holdings SET unit = ?, state = ?, reason = ? WHERE {_OF_OWNER}",
+        [own, aside.state, aside.reason, *view],
+    )
+
+
+def join_main(file: DuckDBFile, unit: str) -> None:
+    """Pass a unit's versions to the main one; those of the same names are dropped.
+
+    StoreError: the units do not stand at the same position, so a reader would see two.
+    """
+    _check_level(file, unit)
+    replaced = file.rows(
+        "SELECT kind, name, version, unit FROM headrace.holdings WHERE unit <> ? "
+        "AND (kind, name) IN (SELECT (kind, name) FROM headrace.holdings WHERE unit = ?)",
+        [unit, unit],
+    )
+    for kind, name, version, old_unit in replaced:
+        _drop(file, Owner(kind, name, version), old_unit)
+    file.run(
+        "INSERT OR REPLACE INTO headrace.progress "
+        "SELECT ?, stream, partition, next_offset, clock_us FROM headrace.progress WHERE unit = ?",
+        [MAIN, unit],
+    )
+    file.run(
+        "UPDATE headrace.holdings SET unit = ?, state = ?, reason = '' WHERE unit = ?",
+        [MAIN, HoldingState.LIVE, unit],
+    )
+    _forget_empty_units(file)
+
+
+def drop_versions(file: DuckDBFile, holdings: Sequence[Holding]) -> None:
+    """Forget versions, their tables, counters and seeds, and the units that are left empty."""
+    for holding in holdings:
+        _drop(file, holding.owner, holding.unit)
+    _forget_empty_units(file)
+
+
+def _enter_unit(file: DuckDBFile, unit: str) -> None:
+    file.run("INSERT INTO headrace.units VALUES (?, 0) ON CONFLICT DO NOTHING", [unit])
+
+
+def _check_level(file: DuckDBFile, unit: str) -> None:
+    # A stream that the unit brings replaces the main unit's, position and all.
+    apart = file.rows(
+        "SELECT u.stream, u.partition, u.next_offset, m.next_offset "
+        "FROM headrace.progress u JOIN headrace.progress m USING (stream, partition) "
+        "WHERE u.unit = ? AND m.unit = ? AND u.next_offset <> m.next_offset "
+        "AND u.stream NOT IN "
+        "(SELECT name FROM headrace.holdings WHERE unit = ? AND kind = 'stream')",
+        [unit, MAIN, unit],
+    )
+    if apart:
+        stream, partition, offset, main_offset = apart[0]
+        raise StoreError(
+            f"unit {unit} stands at {stream}/{partition}@{offset} and the main unit at "
+            f"@{main_offset}, so it was not swapped in. Turn it until it is level."
+        )
+
+
+def _drop(file: DuckDBFile, owner: Owner, unit: str) -> None:
+    for table in ("holdings", "counters"):
+        file.run(f"DELETE FROM headrace.{table} WHERE {_OF_OWNER}", owner)
+    if owner.kind == "view":
+        name = quote(owner.name)
+        left = "FROM headrace.holdings WHERE kind = 'view' AND name = ?"
+        if not file.rows(left, [owner.name]):
+            file.run(f"DROP VIEW IF EXISTS main.{name}")
+        file.run(f"DROP TABLE IF EXISTS {physical(f'{owner.name}__{owner.version}')}")
+    else:
+        file.run(
+            "DELETE FROM headrace.seeds WHERE stream = ? AND version = ?",
+            [owner.name, owner.version],
+        )
+        file.run("DELETE FROM headrace.progress WHERE unit = ? AND stream = ?", [unit, owner.name])
+
+
+def _forget_empty_units(file: DuckDBFile) -> None:
+    empty = file.rows(
+        "SELECT unit FROM headrace.units WHERE unit <> ? "
+        "AND unit NOT IN (SELECT unit FROM headrace.holdings)",
+        [MAIN],
+    )
+    for (unit,) in empty:
+        for table in ("progress", "units", "journal", "turns"):
+            file.run(f"DELETE FROM headrace.{table} WHERE unit = ?", [unit])

@@ -1,0 +1,1 @@
+"""Tests of the surfaces: command line, HTTP API, lock, demo, quickstart."""

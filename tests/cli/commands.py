@@ -1,0 +1,56 @@
+"""Commands and engines as the tests meet them: what was printed, what was returned."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HEADRACE = str(Path(sys.executable).with_name("headrace"))
+START_SECONDS = 120  # Spark, on a machine with other things to do
+
+
+class Answer:
+    """What a command printed and returned."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Run = Callable[..., Answer]
+
+
+class EngineProcess:
+    """A `headrace run` in the background."""
+
+    def __init__(self, folder: Path, errors: Path) -> None:
+        self.folder = folder
+        self._errors = errors
+        with errors.open("wb") as stderr:
+            self.process = subprocess.Popen([HEADRACE, "run"], cwd=folder, stderr=stderr)
+
+    @property
+    def err(self) -> str:
+        return self._errors.read_text()
+
+    def wait_until(self, told: str) -> "EngineProcess":
+        deadline = time.monotonic() + START_SECONDS
+        while told not in self.err:
+            assert self.process.poll() is None, self.err
+            assert time.monotonic() < deadline, self.err
+            time.sleep(0.05)
+        return self
+
+    def signal(self, number: int) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(timeout=60)
+
+    @property
+    def address(self) -> dict[str, Any]:
+        return dict(json.loads((self.folder / ".headrace" / "engine.json").read_bytes()))

@@ -1,0 +1,55 @@
+"""The demo: the same payments for the same seed, and an end with an audit that holds."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from cli.commands import Run
+from headrace.cli.demo_traffic import Payment, payments
+
+
+def take(seed: int, count: int = 20_000) -> list[Payment]:
+    return list(itertools.islice(payments(seed, rate=1_000), count))
+
+
+def test_a_seed_repeats_its_payments_and_another_does_not() -> None:
+    assert take(7) == take(7)
+    assert take(7) != take(8)
+
+
+def test_traffic_is_out_of_order_late_and_broken_as_it_should_be() -> None:
+    found = take(1)
+    assert [payment.sent_us for payment in found] == sorted(payment.sent_us for payment in found)
+    events = [payment.event_us for payment in found]
+    assert events != sorted(events)
+    assert all(payment.event_us <= payment.sent_us for payment in found)
+    minutes_late = sum(payment.sent_us - payment.event_us > 150_000_000 for payment in found)
+    assert 50 < minutes_late < 500
+    assert 0.003 < sum(payment.fault != "" for payment in found) / len(found) < 0.007
+    assert len({payment.id for payment in found}) == len(found)
+
+
+@pytest.mark.spark
+def test_a_demo_of_some_seconds_ends_with_an_audit_that_holds(tmp_path: Path, process: Run) -> None:
+    folder = tmp_path / "demo"
+    answer = process("demo", "--for", "8s", "--dir", folder, "--json")
+    assert answer.code == 0, answer.err
+    (found,) = answer.rows
+    assert found["audit"]["ok"]
+    assert found["read"] == found["appended"] > 5_000
+    assert found["lag_records"] == 0
+    assert found["late"] > 0
+    assert found["dead"] > 0
+    assert "seconds=" in answer.err  # no terminal: plain lines
+    # The store stays to be looked at.
+    rows = process("sql", "SELECT sum(payments) AS n FROM countries", "--json", "-p", folder).rows
+    assert rows == [{"n": found["read"] - found["dead"]}]
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path, headrace: Run) -> None:
+    (tmp_path / "mine").write_text("keep")
+    answer = headrace("demo", "--for", "1s", "--dir", tmp_path)
+    assert answer.code == 2
+    assert "not empty, and no demo" in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]

@@ -1,0 +1,151 @@
+"""A project that does not validate starts nothing and prints every error, not only the first."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.commands import Run
+from headrace.engine.project import find_project, open_project, read_config
+from headrace.engine.settings import Settings
+from headrace.errors import DefinitionError, UsageError
+
+STREAM = "CREATE STREAM s (a INT) WITH (topic = 's', format = 'json');\n"
+
+
+def write(folder: Path, toml: str, **sql: str) -> Path:
+    (folder / "headrace.toml").write_text(toml)
+    for name, text in sql.items():
+        (folder / f"{name}.sql").write_text(text)
+    return folder
+
+
+def problems(folder: Path) -> list[str]:
+    with pytest.raises(DefinitionError) as caught:
+        open_project(folder)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_defaults_stand_in_the_folder(tmp_path: Path) -> None:
+    config = read_config(write(tmp_path, ""))
+    assert config.name == tmp_path.name
+    assert config.log_path == tmp_path / ".headrace/log"
+    assert config.store_path == tmp_path / ".headrace/store.duckdb"
+    assert (config.settings, config.spark_master, config.port) == (Settings(), "local[*]", 0)
+
+
+def test_every_setting_is_read(tmp_path: Path) -> None:
+    toml = """
+    [project]
+    name = "shop"
+    [log]
+    kind = "embedded"
+    path = "/data/log"
+    [store]
+    kind = "duckdb"
+    path = "tables.duckdb"
+    [engine]
+    target_ms = 250
+    [spark]
+    master = "local[1]"
+    spark.driver.memory = "4g"
+    "spark.ui.enabled" = true
+    [serve]
+    port = 8123
+    """
+    config = read_config(write(tmp_path, toml))
+    assert config.name == "shop"
+    assert config.log_path == Path("/data/log")
+    assert config.store_path == tmp_path / "tables.duckdb"
+    assert config.settings == Settings(target_ms=250)
+    assert config.spark_master == "local[1]"
+    assert config.spark_settings == {"spark.driver.memory": "4g", "spark.ui.enabled": "true"}
+    assert config.port == 8123
+
+
+def test_all_problems_of_settings_and_definitions_are_told_with_their_places(
+    tmp_path: Path,
+) -> None:
+    toml = """[projekt]
+name = "shop"
+[log]
+kind = "kafka"
+[store]
+kind = "postgres"
+  pth = "x"
+[engine]
+target_ms = "fast"
+poll_ms = 0
+[serve]
+port = 70000
+"""
+    folder = write(tmp_path, toml, b=STREAM + "SELECT 1;", a="CREATE SINK x")
+    found = problems(folder)
+    assert [text.split(": ")[0] for text in found] == [
+        "a.sql:1:8",
+        "b.sql:2:1",
+        "headrace.toml:1:1",
+        "headrace.toml:4:1",
+        "headrace.toml:6:1",
+        "headrace.toml:7:3",
+        "headrace.toml:9:1",
+        "headrace.toml:10:1",
+        "headrace.toml:12:1",
+    ]
+    assert "[projekt] is not a section of headrace.toml (did you mean project?)" in found[2]
+    assert found[3].endswith("""log kind 'kafka' comes later; write kind = "embedded\"""")
+    assert found[4].endswith("""store kind 'postgres' comes later; write kind = "duckdb\"""")
+    assert "[store] has no setting 'pth' (did you mean path?)" in found[5]
+    assert found[6].endswith("target_ms takes a whole number, not 'fast'")
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ("x = ", "headrace.toml:1:5: not TOML: Invalid value"),
+        ("[log]\nx = = 1", "headrace.toml:2:5: not TOML: Invalid value"),
+        ("log = 1", "headrace.toml:1:1: log is a section; write [log]"),
+        ("[engine]\ntarget_ms = true", "headrace.toml:2:1: target_ms takes a whole number"),
+        ("[spark]\ncores = 4", "headrace.toml:2:1: [spark] cores is neither master nor"),
+        (
+            '[spark]\n"spark.sql.ansi.enabled" = false',
+            "headrace.toml:2:1: spark.sql.ansi.enabled decides what definitions mean",
+        ),
+        ('[log]\npath = " "', "headrace.toml:2:1: path is empty"),
+    ],
+)
+def test_a_bad_setting_is_refused_where_it_stands(tmp_path: Path, toml: str, told: str) -> None:
+    (found,) = problems(write(tmp_path, toml, s=STREAM))
+    assert found.startswith(told)
+
+
+def test_text_that_is_not_utf8_is_told_with_its_place(tmp_path: Path) -> None:
+    write(tmp_path, "").joinpath("s.sql").write_bytes(b"-- ok\n-- \xff")
+    assert problems(tmp_path) == ["s.sql:2:4: not UTF-8 text; save the file as UTF-8"]
+
+
+def test_a_project_without_definitions_is_refused(tmp_path: Path) -> None:
+    (found,) = problems(write(tmp_path, ""))
+    assert found.startswith("headrace.toml:1:1: the project has no .sql file")
+
+
+def test_the_project_is_found_from_a_folder_below_it(tmp_path: Path) -> None:
+    below = write(tmp_path, "") / "a" / "b"
+    below.mkdir(parents=True)
+    assert find_project(below) == tmp_path
+
+
+def test_without_a_project_the_call_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Make a project with `headrace init`"):
+        find_project(tmp_path)
+
+
+def test_run_prints_every_problem_and_starts_nothing(tmp_path: Path, headrace: Run) -> None:
+    folder = write(tmp_path, "[nope]\n", s=STREAM + "DROP x;\nCREATE MATERIALIZED VIEW v AS SELEC")
+    answer = headrace("run", "-p", folder)
+    assert answer.code == 1
+    lines = answer.err.splitlines()
+    assert len(lines) == 4
+    assert lines[0].startswith("error: headrace.toml:1:1: [nope] is not a section")
+    assert lines[1].startswith("error: s.sql:2:1: DROP is not a definition")
+    assert lines[3] == "3 problems; nothing was started"
+    assert not (folder / ".headrace").exists()
