@@ -24,7 +24,7 @@ kind = "duckdb"
 
 # [engine]
 # target_ms = 100            # how long a live turn should take
-# max_turn_records = 1000000
+# max_turn_records = 4000000
 
 # [spark]
 # master = "local[*]"

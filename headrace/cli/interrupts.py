@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from headrace.cli.output import note
-
 __all__ = ["INTERRUPTED", "Interrupts", "heed_interrupts"]
 
 INTERRUPTED = 130
@@ -41,7 +39,8 @@ class Interrupts:
             os._exit(INTERRUPTED)
         self._signal = number
         self.stop.set()
-        note("\nending after what is under way; once more ends at once")
+        # Not through sys.stderr: the signal may have come in the middle of writing to it.
+        os.write(2, b"\nending after what is under way; once more ends at once\n")
 
 
 @contextmanager

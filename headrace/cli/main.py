@@ -91,3 +91,7 @@ def call(arguments: list[str]) -> int:
         show()
         return UsageError.exit_code
     return code if isinstance(code, int) else 0
+
+
+if __name__ == "__main__":
+    main()

@@ -103,7 +103,10 @@ class Stamper:
 
     def decode(self, records: pa.RecordBatch) -> Decoded:
         """Decode one batch, and keep what is dead."""
-        decoded = self._decoder.decode(records["value"])
+        return self.accept(records, self._decoder.decode(records["value"]))
+
+    def accept(self, records: pa.RecordBatch, decoded: Decoded) -> Decoded:
+        """Take a batch that was decoded together with others, and keep what is dead."""
         if len(decoded.dead):
             self._dead.append(Dead(records["offset"].take(decoded.dead), decoded.reasons))
         self._accepted += records.num_rows - len(decoded.dead)

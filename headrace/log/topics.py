@@ -93,7 +93,7 @@ def load_topic(path: Path, name: str) -> Topic:
     file = path / name / "topic.json"
     if not _NAME.fullmatch(name) or not file.is_file():
         raise TopicNotFound(
-            f"{name!r}: no such topic in {path}. Create it first: `headrace topic create {name}`."
+            f"{name!r}: no such topic in {path}. Make it: `headrace append {name} --create`."
         )
     content = json.loads(file.read_bytes())
     if content.get("version") != VERSION:

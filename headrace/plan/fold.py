@@ -119,36 +119,41 @@ def _aggregates(view: View, types: Mapping[str, DataType]) -> dict[str, Aggregat
 
 
 def _windowed(view: View, stream: Stream) -> str:
+    """Return the input with the record's window, as keys and the types of expressions need it."""
     window = view.query.window
     if window is None:
         return "SELECT * FROM __input"
+    struct = window_struct(_start(view, stream), window.size_us)
+    return f"SELECT *, {struct} AS window FROM __input"
+
+
+def _start(view: View, stream: Stream) -> str:
+    assert view.query.window is not None
     assert stream.event_time is not None
-    start = window_start(f"`{stream.event_time}`", window.size_us)
-    struct = window_struct("__start", window.size_us)
-    return f"SELECT *, {struct} AS window FROM (SELECT *, {start} AS __start FROM __input)"
+    return window_start(f"`{stream.event_time}`", view.query.window.size_us)
 
 
 def _judged(view: View, stream: Stream) -> str:
-    """Every record of the input, with `__skip` and `__late`."""
-    window = view.query.window
-    is_late = "false"
-    if window is not None:
-        is_late = late(
-            "__start",
-            window.size_us,
-            "__clock",
-            delay_us=stream.delay_us,
-            lateness_us=view.allowed_lateness_us,
-        )
+    """Return every record of the input, with its window, `__skip` and `__late`."""
     # Side rows count as skipped, so that no expression of the user's ever sees one.
     condition = view.query.where
     skip = "__side IS NOT NULL"
     if condition is not None:
         skip = f"(__side IS NOT NULL OR NOT coalesce({condition}, false))"
-    return (
-        f"SELECT *, NOT __skip AND {is_late} AS __late "
-        f"FROM (SELECT *, {skip} AS __skip FROM ({_windowed(view, stream)}))"
+    window = view.query.window
+    if window is None:
+        return f"SELECT *, {skip} AS __skip, false AS __late FROM __input"
+    # One level of SELECT more or less is some 2 ms of every turn.
+    start = _start(view, stream)
+    is_late = late(
+        start,
+        window.size_us,
+        "__clock",
+        delay_us=stream.delay_us,
+        lateness_us=view.allowed_lateness_us,
     )
+    struct = window_struct(start, window.size_us)
+    return f"SELECT *, {struct} AS window, {skip} AS __skip, {is_late} AS __late FROM __input"
 
 
 def _grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> str:
@@ -158,10 +163,11 @@ def _grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) ->
     inner = ["__side", "__skip"]
     groups = ["__side", "__skip"]
     if query.window is not None:
+        is_late = "CASE WHEN __late AND NOT __skip THEN {} END AS {}"
         inner += [
-            "CASE WHEN __late THEN __partition END AS __late_partition",
-            "CASE WHEN __late THEN __offset END AS __late_offset",
-            "CASE WHEN __late THEN __clock END AS __late_clock",
+            is_late.format("__partition", "__late_partition"),
+            is_late.format("__offset", "__late_offset"),
+            is_late.format("__clock", "__late_clock"),
             "CASE WHEN NOT __skip THEN window.start END AS window_start",
         ]
         groups += ["__late_partition", "__late_offset", "__late_clock", "window_start"]

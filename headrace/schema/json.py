@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.schema.json_fast import FastPath
 from headrace.schema.json_strict import Dead, decode_strict
@@ -26,6 +27,15 @@ class Decoded:
     rows: pa.RecordBatch
     dead: pa.Array  # int64: indices of rows, ascending
     reasons: pa.Array  # string, one for each of `dead`
+
+    def slice(self, start: int, length: int) -> "Decoded":
+        """Return what became of a part of the batch."""
+        first, end = np.searchsorted(self.dead.to_numpy(), [start, start + length])
+        return Decoded(
+            self.rows.slice(start, length),
+            pc.subtract(self.dead.slice(first, end - first), start),
+            self.reasons.slice(first, end - first),
+        )
 
 
 class JsonDecoder:

@@ -38,7 +38,10 @@ class Snapshot(Protocol):
     def query(
         self, sql: str, *, max_rows: int | None = MAX_ROWS, max_seconds: float = MAX_SECONDS
     ) -> pa.Table:
-        """Answer one reading statement. QueryRefused: not one, or past its limits."""
+        """Answer one reading statement. QueryRefused: not one, it fails, or past its limits.
+
+        A query that failed while it ran may end the snapshot: open another.
+        """
         ...
 
     def states(self, table: Table) -> pa.Table:

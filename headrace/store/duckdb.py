@@ -49,10 +49,12 @@ class DuckDBStore:
         self._file = DuckDBFile(path, read_only=read_only)
         self.path = self._file.path
         try:
-            if not read_only:
+            if read_only:
+                self._check_schema()
+            else:
                 with self._file.transaction():
                     self._create_schema()
-            self._check_schema()
+                    self._check_schema()
             self._file.lock_down()
         except BaseException:
             self._file.close()
@@ -70,7 +72,6 @@ class DuckDBStore:
         self._file.run(
             "INSERT INTO headrace.units SELECT ?, 0 WHERE NOT EXISTS (FROM headrace.units)", [MAIN]
         )
-        self._check_schema()
 
     def _check_schema(self) -> None:
         found: object = "none"

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 
 import duckdb
@@ -59,24 +60,28 @@ def read_query(
             "only one reading statement is answered here (SELECT, FROM, WITH, VALUES, "
             "DESCRIBE, SHOW, EXPLAIN); tables change through the log only: `headrace append`"
         )
-    _check_functions(connection, sql)
+    _check_functions(sql)
     with _translated_within(connection, max_seconds):
         reader = connection.sql(sql).to_arrow_reader(BATCH_ROWS)
         return _read_at_most(reader, max_rows)
 
 
-def _check_functions(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    called = _called(sql)
-    # Asked of DuckDB and not written down, so that what a later release adds is shut out as well.
-    known = connection.execute(
-        "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'"
-    ).fetchall()
-    closed = {name for (name,) in known} - _ALLOWED_TABLE_FUNCTIONS | _REFUSED_FUNCTIONS
-    if refused := sorted(called & closed):
+def _check_functions(sql: str) -> None:
+    if refused := sorted(_called(sql) & _closed_functions()):
         raise QueryRefused(
             f"{refused[0]}(...) is not answered here: a query reads the tables of this project, "
             f"no files, settings or other databases. `SHOW TABLES` lists what there is."
         )
+
+
+@cache
+def _closed_functions() -> frozenset[str]:
+    # Asked of DuckDB and not written down, so that what a later release adds is shut out as well.
+    with duckdb.connect(":memory:") as connection:
+        known = connection.execute(
+            "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'"
+        ).fetchall()
+    return frozenset({name for (name,) in known} - _ALLOWED_TABLE_FUNCTIONS | _REFUSED_FUNCTIONS)
 
 
 def _called(sql: str) -> set[str]:

@@ -4,6 +4,8 @@ The harness is loaded when it is asked for: it brings the engine and Spark, whic
 and store do without.
 """
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,12 +14,26 @@ if TYPE_CHECKING:
 __all__ = ["Harness", "harness"]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+class _Testing(ModuleType):
+    """The package. Function and module are both called `harness`; here the function has it."""
 
-    # `import headrace.testing.harness` binds the module under the function's name: put both back.
-    module = importlib.import_module("headrace.testing.harness")
-    globals().update({public: getattr(module, public) for public in __all__})
-    return globals()[name]
+    @property
+    def harness(self) -> Any:
+        """The function that opens a harness."""
+        from headrace.testing.harness import harness as open_harness
+
+        return open_harness
+
+    @harness.setter
+    def harness(self, _: ModuleType) -> None:
+        """Leave the name alone when the import of the module would take it."""
+
+    @property
+    def Harness(self) -> Any:  # noqa: N802 - the name of the class
+        """The class of harnesses."""
+        from headrace.testing.harness import Harness as HarnessClass
+
+        return HarnessClass
+
+
+sys.modules[__name__].__class__ = _Testing

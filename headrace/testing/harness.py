@@ -40,7 +40,7 @@ from headrace.sinks.outbox import (
 from headrace.sql import parse_project
 from headrace.store.duckdb import DuckDBStore
 
-__all__ = ["Harness", "Row", "Value", "harness"]
+__all__ = ["Harness", "Row", "Value", "harness", "to_json"]
 
 Row = dict[str, Any]
 Value = Mapping[str, object] | str | bytes | None
@@ -109,7 +109,7 @@ class Harness:
         stream = next((stream for stream in self._project.streams if stream.name == name), None)
         topic = name if stream is None else stream.topic
         for index, value in enumerate(values):
-            raw = value if isinstance(value, bytes | None) else _to_json(value)
+            raw = value if isinstance(value, bytes | None) else to_json(value)
             moment = _event_time(stream, raw) if arrival is None else arrival
             if moment is not None:
                 self._arrival_us = int(moment.timestamp() * 1_000_000)
@@ -245,7 +245,8 @@ def _parse(definitions: str | Path) -> Project:
     return parse_project({"test.sql": definitions})
 
 
-def _to_json(value: Mapping[str, object] | str) -> bytes:
+def to_json(value: Mapping[str, object] | str) -> bytes:
+    """Return a record as bytes: text as it is, a mapping as JSON with times in ISO 8601."""
     if isinstance(value, str):
         return value.encode()
     return json.dumps(value, default=_plain).encode()

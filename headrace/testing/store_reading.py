@@ -104,7 +104,7 @@ class ReadingContract(StoreSuite):
         readers = [threading.Thread(target=watch) for _ in range(3)]
         for reader in readers:
             reader.start()
-        for turn in range(1, 30):
+        for turn in range(1, 16):
             deltas = {table: (delta(table, ("a", 1, 1, 1, 1)),) for table in tables}
             store.commit(turn_of(planned(epoch, turn), deltas))
         stop.set()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -47,6 +48,7 @@ __all__ = ["TurnContract"]
 
 WRITER = """
 import importlib, sys
+from decimal import Decimal
 from pathlib import Path
 module, name, path = sys.argv[1:]
 suite = getattr(importlib.import_module(module), name)()

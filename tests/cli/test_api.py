@@ -163,7 +163,8 @@ def test_an_audit_whose_asker_goes_away_ends_early(url: str, desk: Desk) -> None
     desk.auditing = auditing
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with httpx.stream("POST", f"{url}/audit", headers=headers, trust_env=False) as answer:
-        assert next(answer.iter_lines()) == '{"done": 1, "all": 2}'
+        lines = answer.iter_lines()
+        assert next(lines) == '{"done": 1, "all": 2}'
         second = httpx.post(f"{url}/audit", headers=headers, trust_env=False)
         assert (second.status_code, second.json()["error"]) == (409, "EngineError")
     assert ended.wait(10)

@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,30 @@ def test_before_the_first_run_there_is_no_store_to_ask(project: Path, headrace: 
         answer = headrace(*command, "-p", project)
         assert answer.code == 3
         assert "no store yet: run `headrace run`" in answer.err
+
+
+def test_a_broken_promise_is_told_in_full_and_ends_with_1(
+    project: Path, headrace: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Desk:
+        def audit(self, on_progress: Callable[[int, int], None]) -> dict[str, object]:
+            on_progress(1, 1)
+            differences = ["view v: the table lacks a row", "stream s: read is 1"]
+            return {
+                "ok": False,
+                "records": 1,
+                "rows": 2,
+                "counters": [],
+                "differences": differences,
+            }
+
+    monkeypatch.setattr("headrace.serve.access.open_desk", lambda _: nullcontext(Desk()))
+    answer = headrace("audit", "-p", project)
+    assert answer.code == 1
+    assert answer.out.startswith("the promise is broken: 2 differences (1 records read again")
+    assert answer.err == "error: view v: the table lacks a row\nstream s: read is 1\n"
+    answer = headrace("audit", "--json", "-p", project)
+    assert (answer.code, len(answer.rows[0]["differences"])) == (1, 2)
 
 
 def test_version_for_programs(headrace: Run) -> None:

@@ -42,8 +42,8 @@ def engine(shop: Path, start_engine: Callable[..., EngineProcess]) -> EngineProc
     return start_engine(shop).wait_until("turn=1 ")
 
 
-def ask(process: Run, engine: EngineProcess, *arguments: object) -> Any:
-    answer = process(*arguments, "--json", cwd=engine.folder)
+def ask(headrace: Run, engine: EngineProcess, *arguments: object) -> Any:
+    answer = headrace(*arguments, "--json", "-p", engine.folder)
     assert answer.code == 0, answer.err
     return answer.rows
 
@@ -62,28 +62,28 @@ def test_the_log_has_one_line_per_turn(engine: EngineProcess) -> None:
     assert [name for name in fields if name.endswith("_ms")] == [f"{step}_ms" for step in steps]
 
 
-def test_queries_go_to_the_running_engine(process: Run, engine: EngineProcess) -> None:
-    rows = ask(process, engine, "sql", "FROM spend_per_minute ORDER BY minute")
+def test_queries_go_to_the_running_engine(headrace: Run, engine: EngineProcess) -> None:
+    rows = ask(headrace, engine, "sql", "FROM spend_per_minute ORDER BY minute")
     assert [(row["minute"], row["country"], row["n"], row["total"]) for row in rows] == [
         ("2026-01-01T12:00:00Z", "DE", 2, "4.00"),
         ("2026-01-01T12:30:00Z", "FR", 1, "4.00"),
     ]
     for statement in ("COPY (SELECT 1) TO '/tmp/x'", "FROM read_csv('/etc/passwd')"):
-        assert process("sql", statement, cwd=engine.folder).code == 2
+        assert headrace("sql", statement, "-p", engine.folder).code == 2
 
 
 def test_only_the_token_opens_the_engine(engine: EngineProcess) -> None:
     address = engine.address
-    for token, status in ((address["token"], 200), (address["token"][:-1], 401), ("", 401)):
+    for token, status in ((address["token"], 200), (address["token"][:-1], 401), ("x", 401)):
         headers = {"Authorization": f"Bearer {token}"}
         answer = httpx.get(f"{address['url']}/health", headers=headers, trust_env=False)
         assert answer.status_code == status
 
 
 def test_status_shows_positions_clocks_counters_and_the_last_turn(
-    process: Run, engine: EngineProcess
+    headrace: Run, engine: EngineProcess
 ) -> None:
-    (found,) = ask(process, engine, "status")
+    (found,) = ask(headrace, engine, "status")
     (stream,) = found["streams"]
     assert stream["counters"] == {"read": 5, "accepted": 4, "dead": 1, "duplicate": 0}
     first = stream["partitions"][0]
@@ -95,29 +95,31 @@ def test_status_shows_positions_clocks_counters_and_the_last_turn(
     assert (view["state"], view["unit"], view["state_rows"]) == ("live", "main", 2)
     (unit,) = found["units"]
     assert (unit["turn"], unit["last"]["records"]) == (1, 5)
-    assert "spend_per_minute" in process("status", cwd=engine.folder).out
+    assert "spend_per_minute" in headrace("status", "-p", engine.folder).out
 
 
-def test_what_is_appended_becomes_visible(process: Run, engine: EngineProcess) -> None:
+def test_what_is_appended_becomes_visible(
+    headrace: Run, process: Run, engine: EngineProcess
+) -> None:
     line = '{"id": "5", "card": "b", "amount": 1, "country": "IT", "ts": "2026-01-01T12:31:00Z"}'
     process("append", "payments", "--partition", 1, cwd=engine.folder, input=line)
     deadline = time.monotonic() + 30
     query = "SELECT n FROM spend_per_minute WHERE country = 'IT'"
-    while ask(process, engine, "sql", query) != [{"n": 1}]:
+    while ask(headrace, engine, "sql", query) != [{"n": 1}]:
         assert time.monotonic() < deadline, engine.err
 
 
-def test_explain_prints_the_plan_that_runs(process: Run, engine: EngineProcess) -> None:
-    (plan,) = ask(process, engine, "explain", "spend_per_minute")
+def test_explain_prints_the_plan_that_runs(headrace: Run, engine: EngineProcess) -> None:
+    (plan,) = ask(headrace, engine, "explain", "spend_per_minute")
     assert (plan["stream"], plan["window_us"]) == ("payments", 60_000_000)
     assert plan["table"] == f"spend_per_minute__{plan['version']}"
     count, total = plan["aggregates"]
     assert (count["call"], total["call"]) == ("count(*)", "sum(amount)")
     (state,) = total["states"]
     assert state["partial"] == "CAST(SUM(a1) AS DECIMAL(38, 2))"
-    text = process("explain", cwd=engine.folder).out
+    text = headrace("explain", "-p", engine.folder).out
     assert "lateness   closed to a record once the clock is 630 s past its end" in text
-    answer = process("explain", "nope", cwd=engine.folder)
+    answer = headrace("explain", "nope", "-p", engine.folder)
     assert (answer.code, answer.err) == (
         2,
         "error: nope: no such view; there are: spend_per_minute\n",
@@ -131,21 +133,21 @@ def test_a_second_run_is_refused_and_told_the_pid(process: Run, engine: EnginePr
     assert engine.process.poll() is None
 
 
-def test_the_audit_of_a_running_engine_holds(process: Run, engine: EngineProcess) -> None:
-    (found,) = ask(process, engine, "audit")
+def test_the_audit_of_a_running_engine_holds(headrace: Run, engine: EngineProcess) -> None:
+    (found,) = ask(headrace, engine, "audit")
     assert (found["ok"], found["records"], found["differences"]) == (True, 6, [])
 
 
 def test_after_kill_9_another_engine_takes_over_and_ctrl_c_ends_it_cleanly(
-    process: Run, engine: EngineProcess, start_engine: Callable[..., EngineProcess]
+    headrace: Run, engine: EngineProcess, start_engine: Callable[..., EngineProcess]
 ) -> None:
     dead = engine.address
     engine.signal(signal.SIGKILL)
     # Nobody runs now: the store is asked directly, and the dead engine's address is not used.
-    assert ask(process, engine, "sql", "SELECT count(*) AS n FROM spend_per_minute") == [{"n": 3}]
+    assert ask(headrace, engine, "sql", "SELECT count(*) AS n FROM spend_per_minute") == [{"n": 3}]
     heir = start_engine(engine.folder).wait_until("serving shop on ")
     assert heir.address["token"] != dead["token"]
-    assert ask(process, heir, "sql", "SELECT count(*) AS n FROM spend_per_minute") == [{"n": 3}]
+    assert ask(headrace, heir, "sql", "SELECT count(*) AS n FROM spend_per_minute") == [{"n": 3}]
     assert heir.signal(signal.SIGINT) == 130
     assert "Traceback" not in heir.err
     assert not (heir.folder / ".headrace/engine.json").exists()

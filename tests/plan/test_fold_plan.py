@@ -1,0 +1,176 @@
+"""The plan of a fold: what it reads, what it refuses, and the very text that Spark runs.
+
+Method: plans made from hand-written types need no Spark; the text of one is kept in golden/fold.txt
+(`HEADRACE_GOLDEN=write pytest tests/plan` writes it anew, to be reviewed). Spark then plans and
+runs folds of every shape over one record, and DuckDB runs what readers select.
+"""
+
+import os
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headrace.engine.analysis import plan_view
+from headrace.engine.session import start_spark
+from headrace.errors import DefinitionError
+from headrace.ledger.entries import MAIN, Holding
+from headrace.model.definitions import Stream, View
+from headrace.plan.columns import columns_read
+from headrace.plan.explain import explain_fold, explanation_text
+from headrace.plan.fold import INPUT_COLUMNS, plan_fold
+from headrace.plan.tables import Table, TableColumn, quote
+from headrace.schema.types import parse_type
+from headrace.sql import parse_project
+from headrace.store.duckdb import DuckDBStore
+from headrace.testing.store_samples import planned, turn_of
+
+GOLDEN = Path(__file__).parent / "golden" / "fold.txt"
+STREAM = """
+CREATE STREAM payments (
+  id STRING NOT NULL, amount DECIMAL(12,2), country STRING, tags ARRAY<STRING>, n BIGINT,
+  ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts - INTERVAL 30 SECONDS
+) WITH (topic = 'payments', format = 'json');
+"""
+PER_MINUTE = """
+SELECT window.start AS minute, country, count(*) AS events, sum(amount) AS total,
+       CAST(sum(amount) AS DOUBLE) / count(amount) AS mean
+FROM payments WHERE amount > 0 GROUP BY window(ts, '1 minute'), country HAVING count(*) > 1
+"""
+ARGUMENTS = {
+    "__where": parse_type("BOOLEAN"),
+    "k0": parse_type("STRING"),
+    "a1": parse_type("DECIMAL(12,2)"),
+    "a2": parse_type("DECIMAL(12,2)"),
+}
+OUTPUTS = {
+    "o0": parse_type("TIMESTAMP"),
+    "o1": parse_type("STRING"),
+    "o2": parse_type("BIGINT"),
+    "o3": parse_type("DECIMAL(22,2)"),
+    "o4": parse_type("DOUBLE"),
+    "o4_div0": parse_type("DOUBLE"),
+    "__having": parse_type("BOOLEAN"),
+}
+
+
+def define(select: str) -> tuple[View, Stream]:
+    lateness = "WITH (allowed_lateness = '10 minutes')" if "window" in select else ""
+    text = f"{STREAM} CREATE MATERIALIZED VIEW v {lateness} AS {select}"
+    project = parse_project({"test.sql": text})
+    return project.views[0], project.streams[0]
+
+
+def test_a_fold_is_the_text_in_the_golden_file() -> None:
+    fold = plan_fold(*define(PER_MINUTE), "1a2b3c4d", ARGUMENTS, OUTPUTS)
+    found = explanation_text(explain_fold(fold).to_json()) + "\n"
+    if os.environ.get("HEADRACE_GOLDEN") == "write":
+        GOLDEN.write_text(found)
+    assert found == GOLDEN.read_text()
+
+
+def test_a_version_is_part_of_the_physical_name() -> None:
+    table = plan_fold(*define(PER_MINUTE), "1a2b3c4d", ARGUMENTS, OUTPUTS).table
+    assert table.name == "v__1a2b3c4d"
+    assert [column.name for column in table.keys] == ["window_start", "k0"]
+    assert [column.name for column in table.states] == ["_events", "a0_0", "a1_0", "a2_0"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"__where": "INT"}, "view v: WHERE is INT; write a condition"),
+        ({"k0": "ARRAY<STRING>"}, "view v: GROUP BY country is ARRAY<STRING>; group by a field"),
+        ({"a1": "STRING"}, "view v: sum needs a number, not STRING"),
+        ({"o4_div0": "DECIMAL(20,6)"}, "view v: a / b divides decimals"),
+        ({"__having": "BIGINT"}, "view v: HAVING is BIGINT; write a condition"),
+    ],
+)
+def test_a_type_that_cannot_be_folded_is_refused(change: dict[str, str], message: str) -> None:
+    types = {name: parse_type(type) for name, type in change.items()}
+    with pytest.raises(DefinitionError) as error:
+        plan_fold(*define(PER_MINUTE), "1a2b3c4d", ARGUMENTS | types, OUTPUTS | types)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("select", "columns"),
+    [
+        ("SELECT id FROM payments", {"id", "ts"}),
+        ("SELECT ID FROM payments WHERE `country` = 'x'", {"id", "country", "ts"}),
+        ("SELECT count(*) AS c FROM payments", {"ts"}),
+        (
+            "SELECT upper(country) AS c, sum(amount + n) AS s FROM payments "
+            "GROUP BY upper(country)",
+            {"country", "amount", "n", "ts"},
+        ),
+        # A word in a string counts too: one column too many costs little.
+        ("SELECT id FROM payments WHERE country = 'tags'", {"id", "country", "tags", "ts"}),
+    ],
+)
+def test_a_view_reads_the_columns_that_it_names_and_the_event_time(
+    select: str, columns: set[str]
+) -> None:
+    assert columns_read(*define(select)) == columns
+
+
+def test_names_are_quoted_for_the_store() -> None:
+    assert quote('a"b') == '"a""b"'
+    column = TableColumn("k", parse_type("INT"))
+    table = Table("hits", "v1", (column,), ("k AS shown",), " WHERE k > 1")
+    assert table.select == 'SELECT k AS shown FROM headrace."hits__v1" WHERE k > 1'
+
+
+SHAPES = {
+    PER_MINUTE: [],  # HAVING keeps one event out
+    "SELECT count(*) AS c, avg(amount) AS m FROM payments": [(1, Decimal("2.500000"))],
+    "SELECT country, max(ts) AS t FROM payments GROUP BY country": [
+        ("DE", datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC))
+    ],
+    "SELECT id, amount * 2 AS twice, tags FROM payments WHERE n = 7": [
+        ("1", Decimal("5.00"), ["a"])
+    ],
+    "SELECT window.end AS e, min(n) + sum(n) AS s FROM payments GROUP BY window(ts, '1 hour')": [
+        (datetime(2026, 1, 1, 13, tzinfo=UTC), 14)
+    ],
+}
+
+
+@pytest.mark.spark
+def test_spark_runs_folds_of_every_shape_and_the_store_shows_them(tmp_path: Path) -> None:
+    spark = start_spark()
+    _, stream = define(PER_MINUTE)
+    types = {column.name: column.type for column in stream.columns} | INPUT_COLUMNS
+    record = {
+        "id": "1",
+        "amount": Decimal("2.50"),
+        "country": "DE",
+        "tags": ["a"],
+        "n": 7,
+        "ts": datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC),
+        "__partition": 0,
+        "__offset": 0,
+        "__clock": None,
+        "__side": None,
+    }
+    schema = pa.schema([(name, type.arrow) for name, type in types.items()])
+    session = spark.newSession()
+    rows = pa.Table.from_pylist([record], schema=schema)
+    session.createDataFrame(rows).coalesce(1).createOrReplaceTempView("__input")
+    for at, (select, expected) in enumerate(SHAPES.items()):
+        fold = plan_view(spark, *define(select))
+        delta = session.sql(fold.query).toArrow()
+        store = DuckDBStore(tmp_path / f"{at}.duckdb")
+        epoch = store.begin_epoch()
+        held = Holding("view", "v", fold.version, MAIN, "payments", 0, "", "")
+        store.hold(epoch, [held], {})
+        store.prepare(fold.table)
+        store.show(epoch, MAIN, [fold.table])
+        staged = store.stage(fold.table, delta)
+        store.commit(turn_of(planned(epoch, 1), {fold.table: (staged,)}))
+        with store.open() as snapshot:
+            answer = snapshot.query("SELECT * EXCLUDE (_events, _closed) FROM v").to_pylist()
+        store.close()
+        assert [tuple(row.values()) for row in answer] == expected, select

@@ -1,0 +1,238 @@
+"""Queries from outside read the project's tables and nothing else.
+
+Method: every way out of the tables that DuckDB has is tried in a store that holds one view, beside
+a file and a database that are worth reading; each must be refused with a text that says why.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from headrace.errors import QueryRefused, StoreError
+from headrace.store.duckdb import DuckDBStore
+from headrace.testing.store_samples import counts, delta, holding, planned, stream_holding, turn_of
+
+LOOT = pa.table({"a": [1]})  # what a replacement scan would find in Python
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckDBStore]:
+    folder = tmp_path_factory.mktemp("store")
+    (folder / "loot.csv").write_text("a\n1\n")
+    with duckdb.connect(str(folder / "loot.duckdb")) as connection:
+        connection.execute("CREATE TABLE loot AS SELECT 42 AS a")
+    store = DuckDBStore(folder / "store.duckdb")
+    table = counts()
+    epoch = store.begin_epoch()
+    store.hold(epoch, [stream_holding(), holding(table)], {})
+    store.prepare(table)
+    store.show(epoch, "main", [table])
+    store.commit(turn_of(planned(epoch, 1), {table: (delta(table, ("a", 1, 1, 1, 1)),)}))
+    yield store
+    store.close()
+
+
+NOT_READING = [
+    "COPY hits TO '{folder}/out.csv'",
+    "COPY (SELECT 1) TO '{folder}/out.csv'",
+    "EXPORT DATABASE '{folder}/out'",
+    "IMPORT DATABASE '{folder}/out'",
+    "ATTACH '{folder}/loot.duckdb' AS loot",
+    "DETACH store",
+    "USE headrace",
+    "INSTALL httpfs",
+    "LOAD json",
+    "PRAGMA database_list",
+    "PRAGMA table_info('hits')",
+    "CALL duckdb_settings()",
+    "SET threads = 1",
+    "RESET threads",
+    "CREATE TABLE t (a INT)",
+    "CREATE TEMP TABLE t (a INT)",
+    "CREATE SECRET (TYPE http)",
+    "INSERT INTO headrace.engine VALUES (1, 1)",
+    "UPDATE headrace.engine SET epoch = 0",
+    "DELETE FROM headrace.engine",
+    "TRUNCATE headrace.engine",
+    "DROP VIEW hits",
+    "ALTER TABLE headrace.engine ADD COLUMN a INT",
+    "BEGIN",
+    "COMMIT",
+    "ROLLBACK",
+    "CHECKPOINT",
+    "VACUUM",
+    "PREPARE p AS SELECT 1",
+    "SELECT 1; SELECT 2",
+    "SELECT 1; DROP VIEW hits",
+    "",
+    "-- nothing",
+]
+
+
+@pytest.mark.parametrize("sql", NOT_READING)
+def test_what_does_not_read_is_refused(store: DuckDBStore, sql: str) -> None:
+    with (
+        store.open() as snapshot,
+        pytest.raises(QueryRefused, match="only one reading statement is answered here"),
+    ):
+        snapshot.query(sql.format(folder=store.path.parent))
+    assert not (store.path.parent / "out.csv").exists()
+
+
+CLOSED_FUNCTIONS = [
+    "SELECT * FROM read_csv('{folder}/loot.csv')",
+    "SELECT * FROM read_csv_auto('{folder}/loot.csv')",
+    "FROM read_text('{folder}/loot.csv')",
+    "FROM read_blob('{folder}/store.duckdb')",
+    "FROM READ_BLOB ('{folder}/store.duckdb')",
+    "FROM \"read_blob\"/* the file itself */ ('{folder}/store.duckdb')",
+    "FROM system.main.read_blob('{folder}/store.duckdb')",
+    "EXPLAIN ANALYZE FROM read_blob('{folder}/store.duckdb')",
+    "SELECT (SELECT count(*) FROM read_blob('{folder}/store.duckdb'))",
+    "WITH é AS (FROM read_text('{folder}/loot.csv')) FROM é",
+    "FROM read_json('{folder}/loot.csv')",
+    "FROM read_parquet('{folder}/loot.csv')",
+    "FROM parquet_scan('{folder}/loot.csv')",
+    "FROM read_duckdb('{folder}/loot.duckdb')",
+    "FROM sniff_csv('{folder}/loot.csv')",
+    "FROM read_csv('https://example.invalid/loot.csv')",
+    "FROM glob('{folder}/*')",
+    "FROM query('SELECT 1')",
+    "FROM query_table('hits')",
+    "FROM json_execute_serialized_sql(json_serialize_sql('SELECT 1'))",
+    "FROM duckdb_settings()",
+    "FROM duckdb_secrets()",
+    "FROM which_secret('x', 'http')",
+    "FROM checkpoint()",
+    "FROM force_checkpoint()",
+    "FROM enable_logging()",
+    "FROM truncate_duckdb_logs()",
+    "SELECT current_setting('temp_directory')",
+    "SELECT write_log('x')",
+]
+
+
+@pytest.mark.parametrize("sql", CLOSED_FUNCTIONS)
+def test_functions_that_leave_the_tables_are_refused_by_name(store: DuckDBStore, sql: str) -> None:
+    with (
+        store.open() as snapshot,
+        pytest.raises(QueryRefused, match=r"\(\.\.\.\) is not answered here: a query reads the"),
+    ):
+        snapshot.query(sql.format(folder=store.path.parent))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "FROM '{folder}/loot.csv'",
+        "FROM '{folder}/loot.duckdb'",
+        'FROM "{folder}/loot.csv"',
+        "FROM '{folder}/store.duckdb'",
+        "FROM 'https://example.invalid/loot.parquet'",
+        "FROM LOOT",
+        "FROM LOOT_OF_A_CALLER",
+        "SELECT nextval('headrace.outbox_numbers')",
+        "WITH x AS (DELETE FROM headrace.engine RETURNING *) FROM x",
+        "EXPLAIN ANALYZE DELETE FROM headrace.engine",
+        "SELECT * FROM sqlite_scan('{folder}/loot.csv', 'a')",
+    ],
+)
+def test_other_ways_out_fail_and_change_nothing(store: DuckDBStore, sql: str) -> None:
+    LOOT_OF_A_CALLER = LOOT  # noqa: N806, F841 - a replacement scan would look here
+    with store.open() as snapshot:
+        before = snapshot.query("FROM headrace.engine").to_pylist()
+        with pytest.raises(QueryRefused):
+            snapshot.query(sql.format(folder=store.path.parent))
+    with store.open() as snapshot:
+        assert snapshot.query("FROM headrace.engine").to_pylist() == before
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT k, _events FROM hits", 1),
+        ("FROM hits", 1),
+        ("WITH x AS (FROM hits) SELECT count(*) FROM x", 1),
+        ("VALUES (1), (2)", 2),
+        ("DESCRIBE hits", 5),
+        ("SHOW TABLES", 1),
+        ("SUMMARIZE hits", 5),
+        ("EXPLAIN SELECT * FROM hits", 1),
+        ("SELECT unnest(range(3))", 3),
+        ("SELECT 1;", 1),
+        ("SELECT count(*) FROM information_schema.tables", 1),
+        ("SELECT 'read_blob(1)' AS text, 1 AS glob", 1),
+        ("SELECT * FROM hits WHERE false", 0),
+    ],
+)
+def test_what_reads_tables_is_answered(store: DuckDBStore, sql: str, rows: int) -> None:
+    with store.open() as snapshot:
+        assert snapshot.query(sql).num_rows == rows
+
+
+def test_times_are_answered_in_utc_wherever_the_machine_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        store = DuckDBStore(tmp_path / "store.duckdb")
+        with store.open() as snapshot:
+            answer = snapshot.query(
+                "SELECT make_timestamptz(0) AS t, CAST(make_timestamptz(0) AS VARCHAR) AS text"
+            )
+        store.close()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert answer.schema.field("t").type == pa.timestamp("us", "UTC")
+    assert answer["text"].to_pylist() == ["1970-01-01 00:00:00+00"]
+
+
+def test_an_error_after_the_first_rows_is_refused_with_its_text(store: DuckDBStore) -> None:
+    sql = "SELECT CASE WHEN range = 900000 THEN error('here') ELSE 'x' END FROM range(1000000)"
+    with store.open() as snapshot, pytest.raises(QueryRefused, match=r"the query fails: .*here"):
+        snapshot.query(sql, max_rows=None)
+
+
+def test_a_query_that_streams_is_limited_in_time_too(store: DuckDBStore) -> None:
+    with store.open() as snapshot, pytest.raises(QueryRefused, match="took more than"):
+        snapshot.query("FROM range(100000000000)", max_rows=10**12, max_seconds=0.1)
+
+
+def test_a_wrong_query_says_what_is_wrong(store: DuckDBStore) -> None:
+    with store.open() as snapshot:
+        with pytest.raises(QueryRefused, match="cannot be parsed"):
+            snapshot.query("SELEC 1")
+        with pytest.raises(QueryRefused, match=r"the query fails: .*nobody"):
+            snapshot.query("SELECT nobody FROM hits")
+
+
+def test_closing_ends_a_query_under_way(tmp_path: Path) -> None:
+    store = DuckDBStore(tmp_path / "store.duckdb")
+    failures: list[BaseException] = []
+    begun = threading.Event()
+
+    def ask() -> None:
+        try:
+            with store.open() as snapshot:
+                begun.set()
+                snapshot.query("SELECT count(*) FROM range(10000000) a, range(10000000) b")
+        except QueryRefused as error:
+            failures.append(error)
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    begun.wait()
+    time.sleep(0.1)
+    store.close()
+    asker.join(10)
+    assert not asker.is_alive()
+    assert len(failures) == 1
+    with pytest.raises(StoreError), store.open():
+        pass
