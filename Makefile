@@ -13,9 +13,9 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	$(BIN)/python -m pytest
 
-# No Spark; under half a minute.
+# No Spark, no processes, no store; under half a minute.
 test-fast: $(INSTALLED)
-	$(BIN)/python -m pytest -m "not spark"
+	$(BIN)/python -m pytest -m "not spark and not slow"
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -38,7 +38,13 @@ def test_the_python_of_a_page_runs_and_prints_what_follows(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_block_is_of_a_language_that_is_checked(page: Path) -> None:
-    assert {language for language, _ in blocks(page)} <= {"python", "text", "sql", "toml", "console"}
+    assert {language for language, _ in blocks(page)} <= {
+        "python",
+        "text",
+        "sql",
+        "toml",
+        "console",
+    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

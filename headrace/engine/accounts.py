@@ -27,6 +27,8 @@ from headrace.plan.fold import Fold
 
 __all__ = ["Accounts"]
 
+MAX_REASON_CHARACTERS = 500
+
 
 class Accounts:
     """A turn's books. A view can still be set aside until the commit succeeds."""
@@ -155,6 +157,8 @@ def _entries(
     for number, parts in sorted(found.items()):
         offsets = pa.concat_arrays([part.offsets for part in parts])
         reasons = pa.concat_arrays([part.reasons for part in parts])
+        # Spark quotes the value in some errors, and a header has to fit beside the record.
+        reasons = pc.utf8_slice_codeunits(reasons, 0, MAX_REASON_CHARACTERS)
         if not len(offsets):
             continue
         order = pc.sort_indices(offsets)

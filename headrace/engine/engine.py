@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 from pyspark.sql import SparkSession
 
@@ -31,6 +32,7 @@ from headrace.ledger.entries import (
 from headrace.log.base import DEFAULT_PARTITIONS, Extent, Log, Partition
 from headrace.model.definitions import Project
 from headrace.plan.fold import Fold
+from headrace.plan.tables import Table
 from headrace.sinks.outbox import ensure_topic, publish
 from headrace.sql import parse_project
 from headrace.store.base import Store
@@ -39,7 +41,8 @@ __all__ = ["Engine"]
 
 logger = logging.getLogger("headrace.engine")
 
-Positions = Mapping[StreamPartition, int]
+# (stream, partition of its topic) -> offset
+Ends = Mapping[tuple[str, Partition], int]
 
 MAX_VIEW_THREADS = 8
 # A unit this close to the main one takes its last turn while the main one waits.
@@ -61,7 +64,7 @@ class Engine:
         *,
         settings: Settings | None = None,
         publishes: bool = True,
-        ends: Positions | None = None,
+        ends: Ends | None = None,
     ) -> None:
         self.project = project
         self.settings = settings or Settings()
@@ -69,6 +72,7 @@ class Engine:
         self.epoch = 0
         self.on_turn: Callable[[TurnReport], None] = lambda _: None
         self._ends = ends
+        self._wanted: set[tuple[str, str]] = set()  # names and versions of the project's views
         self._pool = ThreadPoolExecutor(MAX_VIEW_THREADS, thread_name_prefix="view")
         self.tools = Tools(spark, log, store, self._pool, publishes)
         self.join_lock = threading.Lock()  # held by a unit that is, or waits to be, swapped in
@@ -79,6 +83,7 @@ class Engine:
         DefinitionError: definitions are refused, all problems at once; nothing was changed.
         """
         folds = self._plan_project()
+        self._wanted = set(folds)
         self.epoch = self.tools.store.begin_epoch()
         for stream in self.project.streams:
             ensure_topic(self.tools.log, stream.topic, DEFAULT_PARTITIONS)
@@ -169,13 +174,12 @@ class Engine:
     ) -> TurnReport | None:
         """Take one turn of a unit; None when it has nothing to read."""
         with unit.lock:
-            if unit.state is HoldingState.FAILED:
+            if unit.state is HoldingState.FAILED or unit.name not in self.units:
                 return None
             planned = self._journalled(unit) or self._plan(unit, max_records)
             if planned is None:
                 return None
-            if gear is None:
-                gear = "long" if planned.records > self.settings.short_turn_records else "short"
+            gear = gear or self._gear(planned)
             folds = list(unit.folds)
             start = dict(unit.progress)
             report = take_turn(unit, self.tools, planned, gear_name=gear)
@@ -203,7 +207,15 @@ class Engine:
             aside.sources = {fold.stream.name: Source(fold.stream, owned=False)}
             aside.progress = {k: p for k, p in start.items() if k.stream == fold.stream.name}
             aside.state, aside.reason = holding.state, holding.reason
-            self.units[aside.name] = aside
+            self.units = {**self.units, aside.name: aside}
+
+    def _gear(self, planned: PlannedTurn) -> str:
+        size = sum(self.tools.log.measure(entry.range) for entry in planned.ranges)
+        short = (
+            planned.records <= self.settings.short_turn_records
+            and size <= self.settings.short_turn_bytes
+        )
+        return "short" if short else "long"
 
     def _journalled(self, unit: Unit) -> PlannedTurn | None:
         """Return the turn that a crash interrupted, if the definitions still read it so."""
@@ -256,69 +268,119 @@ class Engine:
                 if follows and key in main.progress:
                     end = main.progress[key].offset
                 if self._ends is not None:
-                    end = min(end, self._ends.get(key, end))
+                    end = min(end, self._ends.get((name, Partition(topic, key.partition)), end))
                 extents[key] = Extent(first, end)
         return extents
 
     def join_main(self, unit: Unit) -> bool:
         """Swap a unit in if it stands where the main one stands; the main one waits meanwhile."""
         main = self.units[MAIN]
-        if unit is main or unit.state is HoldingState.FAILED:
+        if unit is main or self._stays_apart(unit):
             return False
-        if unit.failing and not any(source.owned for source in unit.sources.values()):
-            return False
-        with self.join_lock, main.lock, unit.lock:
-            if 0 < self.lag(unit) <= _NEARLY_LEVEL_RECORDS:
-                self.turn_unit(unit)
-            if not self._level(unit):
+        with ExitStack() as held:
+            held.enter_context(self.join_lock)
+            if unit.name not in self.units:
+                return False
+            replaced = self._replaced_by(unit)
+            for each in (main, unit, *replaced):
+                held.enter_context(each.lock)
+            ends = {key: extent.end_offset for key, extent in self.extents(unit).items()}
+            if 0 < backlog(unit.progress, ends) <= _NEARLY_LEVEL_RECORDS:
+                self.turn_unit(unit, max_records=_NEARLY_LEVEL_RECORDS)
+            if self._stays_apart(unit) or not self._level(unit, ends):
                 return False
             faults.reach("before_swap")
-            self.tools.store.show(self.epoch, unit.name, [fold.table for fold in unit.folds])
-            self._merge_units(main, unit)
+            self.tools.store.show(self.epoch, unit.name, self._shown_with(unit))
+            self._merge_units(main, unit, replaced)
         logger.info("%s: level, and swapped in", ", ".join(fold.name for fold in unit.folds))
         return True
+
+    def _stays_apart(self, unit: Unit) -> bool:
+        """Whether a unit goes on by itself, level or not.
+
+        It failed; or it has to search for many records that fail; or its version is an old one
+        that was set aside, which goes when its successor comes.
+        """
+        brings_stream = any(source.owned for source in unit.sources.values())
+        versions = {(fold.name, fold.version) for fold in unit.folds}
+        return (
+            unit.state is HoldingState.FAILED
+            or (unit.failing and not brings_stream)
+            or not versions <= self._wanted
+        )
+
+    def _replaced_by(self, unit: Unit) -> list[Unit]:
+        names = {fold.name for fold in unit.folds}
+        return [
+            other
+            for other in self.units.values()
+            if other is not unit
+            and other.name != MAIN
+            and other.folds
+            and all(fold.name in names for fold in other.folds)
+            and not any(source.owned for source in other.sources.values())
+        ]
 
     def lag(self, unit: Unit) -> int:
         """Return how many records a unit has still to read."""
         ends = {key: extent.end_offset for key, extent in self.extents(unit).items()}
         return backlog(unit.progress, ends)
 
-    def _level(self, unit: Unit) -> bool:
-        if unit.state is HoldingState.FAILED:
-            return False
+    def _level(self, unit: Unit, ends: Mapping[StreamPartition, int]) -> bool:
+        """Whether a unit stands at the main one's position, or past `ends` where that has none."""
+        main = self.units[MAIN]
         for name, source in unit.sources.items():
-            held = self.units[MAIN].sources.get(name)
+            held = main.sources.get(name)
             if not source.owned and (held is None or held.version != source.version):
                 return False  # its stream's new version has to be swapped in first
-        extents = self.extents(unit)
-        return all(place.offset == extents[key].end_offset for key, place in unit.progress.items())
+        for key, place in unit.progress.items():
+            topic = unit.sources[key.stream].stream.topic
+            follows = main.topics().get(key.stream) == topic and key in main.progress
+            if place.offset < ends[key] or (follows and place.offset != ends[key]):
+                return False
+        return True
 
-    def _merge_units(self, main: Unit, unit: Unit) -> None:
+    def _shown_with(self, unit: Unit) -> list[Table]:
+        """Return the tables that get their names when a unit is swapped in.
+
+        Views that were set aside while their stream's new version was built are among them: what
+        the old version said of them is gone with it.
+        """
+        brought = {source.owner for source in unit.sources.values() if source.owned}
+        return [
+            fold.table
+            for other in self.units.values()
+            for fold in other.folds
+            if other is unit or other.sources[fold.stream.name].owner in brought
+        ]
+
+    def _merge_units(self, main: Unit, unit: Unit, replaced: Sequence[Unit]) -> None:
+        # New dictionaries instead of changed ones: other units' threads read these.
         names = {fold.name for fold in unit.folds}
-        main.folds = [fold for fold in main.folds if fold.name not in names] + unit.folds
-        for name, source in unit.sources.items():
-            if source.owned:
-                main.sources[name] = source
-                main.progress = {k: p for k, p in main.progress.items() if k.stream != name}
-        main.progress.update(unit.progress)
-        del self.units[unit.name]
+        brought = {name for name, source in unit.sources.items() if source.owned}
+        kept = [f for f in main.folds if f.name not in names and f.stream.name not in brought]
+        main.folds = kept + unit.folds
+        main.sources = main.sources | {name: unit.sources[name] for name in brought}
+        progress = {k: p for k, p in main.progress.items() if k.stream not in brought}
+        main.progress = progress | unit.progress
+        gone = {unit.name, *(other.name for other in replaced)}
+        self.units = {name: each for name, each in self.units.items() if name not in gone}
 
     def stop_at_the_end(self) -> None:
         """Read no further than the log's end as it is now."""
-        main = self.units[MAIN]
         self._ends = {
-            key: extent.end_offset
+            (name, partition): extent.end_offset
             for unit in self.units.values()
-            for key, extent in self.extents(unit).items()
-            if unit is main or key not in main.progress
+            for name, topic in unit.topics().items()
+            for partition, extent in self.tools.log.extents(topic).items()
         }
 
     def finished(self) -> bool:
         """Whether there is nothing to read, and nothing that will be swapped in."""
         return all(
             unit.state is HoldingState.FAILED
-            or ((unit.name == MAIN or unit.failing) and self.lag(unit) == 0)
-            for unit in list(self.units.values())
+            or ((unit.name == MAIN or self._stays_apart(unit)) and self.lag(unit) == 0)
+            for unit in self.units.values()
         )
 
     def close(self) -> None:

@@ -62,7 +62,7 @@ class ShortGear:
         self._spark = spark
         self._log = log
         self._planned = planned
-        self._decoded: list[tuple[Stamper, list[tuple[pa.RecordBatch, Decoded]]]] = []
+        self._decoded: list[tuple[Stamper, list[tuple[pa.Table, Decoded]]]] = []
         self._rows: dict[str, pa.Table] = {}
         self._summaries: list[Summary] = []
 
@@ -76,7 +76,7 @@ class ShortGear:
             if not batches:
                 continue
             # One call for all partitions: each costs some milliseconds, whatever its size.
-            decoded = decoder.decode(pa.chunked_array([batch["value"] for batch in batches]))
+            decoded = decoder.decode(pa.concat_tables(batches)["value"])
             start = 0
             for range, found in read:
                 place = self._unit.progress[StreamPartition(name, range.partition.number)]

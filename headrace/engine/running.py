@@ -60,6 +60,8 @@ def _follow(
 ) -> None:
     try:
         while not stop.is_set() and unit.state is not HoldingState.FAILED:
+            if unit.name not in engine.units:
+                return  # its successor was swapped in
             report = engine.turn_unit(unit)
             if engine.join_main(unit):
                 return

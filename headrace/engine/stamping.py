@@ -33,8 +33,8 @@ def input_schema(decoder: JsonDecoder) -> pa.Schema:
     return pa.schema([*list(decoder.schema), *_STAMPS])
 
 
-def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Join batches of records into larger ones, bounded in records and bytes."""
+def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Put batches of records together, without copying them; bounded in records and bytes."""
     waiting: list[pa.RecordBatch] = []
     records = size = 0
     for batch in batches:
@@ -42,13 +42,10 @@ def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         records += batch.num_rows
         size += batch.nbytes
         if records >= _GATHER_RECORDS or size >= _GATHER_BYTES:
-            yield from _join(waiting)
+            yield pa.Table.from_batches(waiting, RECORDS)
             waiting, records, size = [], 0, 0
-    yield from _join(waiting)
-
-
-def _join(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from pa.Table.from_batches(batches, RECORDS).combine_chunks().to_batches()
+    if waiting:
+        yield pa.Table.from_batches(waiting, RECORDS)
 
 
 class Dead(NamedTuple):
@@ -101,18 +98,19 @@ class Stamper:
         self._dead: list[Dead] = []
         self._schema = input_schema(decoder)
 
-    def decode(self, records: pa.RecordBatch) -> Decoded:
+    def decode(self, records: pa.Table) -> Decoded:
         """Decode one batch, and keep what is dead."""
         return self.accept(records, self._decoder.decode(records["value"]))
 
-    def accept(self, records: pa.RecordBatch, decoded: Decoded) -> Decoded:
+    def accept(self, records: pa.Table, decoded: Decoded) -> Decoded:
         """Take a batch that was decoded together with others, and keep what is dead."""
         if len(decoded.dead):
-            self._dead.append(Dead(records["offset"].take(decoded.dead), decoded.reasons))
+            offsets = records["offset"].take(decoded.dead).combine_chunks()
+            self._dead.append(Dead(offsets, decoded.reasons))
         self._accepted += records.num_rows - len(decoded.dead)
         return decoded
 
-    def stamp(self, records: pa.RecordBatch, decoded: Decoded) -> pa.RecordBatch:
+    def stamp(self, records: pa.Table, decoded: Decoded) -> pa.RecordBatch:
         """Return the readable records of a decoded batch as input of a fold."""
         count = records.num_rows
         readable = np.ones(count, dtype=bool)
@@ -126,11 +124,12 @@ class Stamper:
             self._clock_us = stamped.end_clock_us
             clocks = pa.array(stamped.clocks_us, mask=stamped.clocks_us == NEVER)
         partition = pa.repeat(pa.scalar(self._range.partition.number, pa.int32()), count)
-        stamps = [partition, records["offset"], clocks, pa.nulls(count, pa.binary())]
+        offsets = records["offset"].combine_chunks()
+        stamps = [partition, offsets, clocks, pa.nulls(count, pa.binary())]
         rows = pa.record_batch([*decoded.rows.columns, *stamps], schema=self._schema)
         return rows if readable.all() else rows.filter(pa.array(readable))
 
-    def move_clock(self, records: pa.RecordBatch, decoded: Decoded) -> None:
+    def move_clock(self, records: pa.Table, decoded: Decoded) -> None:
         """Move the clock over a batch without stamping it."""
         if self._stream.event_time is not None:
             readable = np.ones(records.num_rows, dtype=bool)
@@ -148,10 +147,10 @@ class Stamper:
         assert self._accepted + len(dead.offsets) == range.span, "a record of the range is missing"
         return Summary(stream, range, self._accepted, dead, self._clock_us)
 
-    def _times(self, records: pa.RecordBatch, decoded: Decoded) -> tuple[np.ndarray, np.ndarray]:
+    def _times(self, records: pa.Table, decoded: Decoded) -> tuple[np.ndarray, np.ndarray]:
         event_times = decoded.rows[self._stream.event_time].cast(pa.int64())
         arrivals = records["arrival"].cast(pa.int64())
         return (
             pc.fill_null(event_times, NEVER).to_numpy(zero_copy_only=False),
-            arrivals.to_numpy(zero_copy_only=False),
+            arrivals.to_numpy(),
         )

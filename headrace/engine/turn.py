@@ -94,8 +94,11 @@ def take_turn(unit: Unit, tools: Tools, planned: PlannedTurn, *, gear_name: str)
     finally:
         gear.close()
     # 6. Stage
-    for fold, outcome in outcomes.items():
-        outcome.deltas = [tools.store.stage(fold.table, delta) for delta in outcome.deltas]
+    for fold, outcome in list(outcomes.items()):
+        try:
+            outcome.deltas = [tools.store.stage(fold.table, delta) for delta in outcome.deltas]
+        except MergeFailed as error:
+            accounts.set_aside(error.view, str(error))
     faults.reach("after_stage")
     watch.lap("stage")
     # 7. Commit

@@ -97,9 +97,9 @@ class Unit:
 
     def wanted(self, stream: str) -> frozenset[str]:
         """Return the columns of a stream that any view of the unit reads."""
-        return frozenset().union(
-            *(columns_read(fold.view, fold.stream) for fold in self.folds_over(stream))
-        )
+        event_time = self.sources[stream].stream.event_time
+        read = [columns_read(fold.view, fold.stream) for fold in self.folds_over(stream)]
+        return frozenset({event_time} if event_time else ()).union(*read)
 
     def folds_over(self, stream: str) -> list[Fold]:
         """Return the folds that read a stream."""

@@ -45,15 +45,29 @@ def decide_changes(project: Project, holdings: Sequence[Holding]) -> Changes:
             enter += [replace(new, unit=unit, state=building) for new in (entry, *views)]
         else:
             enter += _changed_views(views, held)
-    # A version that is not wanted stays while its successor is built, if readers see it.
-    names = {(kind, name) for kind, name, _ in wanted}
-    drop = [
-        holding
+    drop = [holding for holding in holdings if _is_dropped(holding, wanted, holdings)]
+    kept_streams = {
+        (holding.stream, holding.unit)
         for holding in holdings
-        if holding.owner not in wanted
-        and ((holding.kind, holding.name) not in names or holding.state is HoldingState.BUILDING)
-    ]
+        if holding.kind == "view" and holding not in drop
+    }
+    # A stream goes when the last view over it does.
+    drop = [h for h in drop if h.kind == "view" or (h.name, h.unit) not in kept_streams]
     return Changes(tuple(enter), tuple(drop))
+
+
+def _is_dropped(holding: Holding, wanted: set[Owner], holdings: Sequence[Holding]) -> bool:
+    """Whether a version goes at once.
+
+    One that is not wanted stays while its successor is built, if readers see it: it is in the main
+    unit, or it was set aside and there is no other.
+    """
+    if holding.owner in wanted:
+        return False
+    if all((owner.kind, owner.name) != (holding.kind, holding.name) for owner in wanted):
+        return True
+    others = [h for h in holdings if (h.kind, h.name) == (holding.kind, holding.name)]
+    return holding.unit != MAIN and any(other.unit == MAIN for other in others)
 
 
 def _changed_views(views: Sequence[Holding], held: Mapping[Owner, Holding]) -> list[Holding]:

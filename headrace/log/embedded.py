@@ -24,6 +24,7 @@ from headrace.errors import UsageError
 from headrace.log.appender import Appender, Written
 from headrace.log.base import (
     DEFAULT_PARTITIONS,
+    MAX_RECORD_BYTES,
     Appended,
     Extent,
     Partition,
@@ -42,6 +43,8 @@ __all__ = ["EmbeddedLog"]
 
 SEGMENT_BYTES = 64 << 20
 MAX_PRODUCER_ID_BYTES = 1024
+# The engine keeps a dead record of the full size beside the reason why, in headers of its own.
+PRODUCER_HEADER_BYTES = 16 << 10
 
 
 def _wall_clock_us() -> int:
@@ -113,7 +116,8 @@ class EmbeddedLog:
             _check_producer(topic, producer, partition)
         if partition is not None:
             self._check_partition(Partition(topic, partition))
-        batch = check_records(records, topic=topic)
+        extra = 0 if producer is None else PRODUCER_HEADER_BYTES
+        batch = check_records(records, topic=topic, max_bytes=MAX_RECORD_BYTES + extra)
         if batch.num_rows == 0:
             return Appended([])
         if partition is None:

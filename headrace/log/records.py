@@ -68,7 +68,9 @@ def _header_list(headers: Headers) -> list[dict[str, Bytes]] | None:
     ]
 
 
-def check_records(table: pa.Table, *, topic: str) -> pa.RecordBatch:
+def check_records(
+    table: pa.Table, *, topic: str, max_bytes: int = MAX_RECORD_BYTES
+) -> pa.RecordBatch:
     """Return the table as one batch of APPENDS.
 
     RecordTooLarge names the first record over the limit. UsageError: other columns, or more than
@@ -80,7 +82,7 @@ def check_records(table: pa.Table, *, topic: str) -> pa.RecordBatch:
             f"headers. Build the table with `headrace.log.records(values, keys=…, headers=…)`."
         )
     # Adding up buffers is cheap and never too little; a slice is measured exactly only if need be.
-    small = table.get_total_buffer_size() <= MAX_RECORD_BYTES
+    small = table.get_total_buffer_size() <= max_bytes
     if not small and table.nbytes > MAX_APPEND_BYTES:
         raise UsageError(
             f"{topic}: cannot append {table.nbytes} bytes at once, {MAX_APPEND_BYTES} is the most; "
@@ -102,11 +104,11 @@ def check_records(table: pa.Table, *, topic: str) -> pa.RecordBatch:
     # No record can be over the limit where all of them together are not.
     if not small and batch.num_rows:
         sizes = _record_bytes(batch)
-        if (largest := int(sizes.max())) > MAX_RECORD_BYTES:
-            index = int(np.argmax(sizes > MAX_RECORD_BYTES))
+        if (largest := int(sizes.max())) > max_bytes:
+            index = int(np.argmax(sizes > max_bytes))
             raise RecordTooLarge(
                 f"{topic}: record {index} of this append has {sizes[index]} bytes of key, value "
-                f"and headers, {MAX_RECORD_BYTES} is the most (the largest here: {largest}). "
+                f"and headers, {max_bytes} is the most (the largest here: {largest}). "
                 f"Nothing was appended; store the payload elsewhere and append a reference to it."
             )
     return batch

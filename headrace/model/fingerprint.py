@@ -39,7 +39,8 @@ def view_fingerprint(view: View, stream: Stream) -> str:
     return _digest(
         {
             "semantics": SEMANTICS,
-            "stream": stream_fingerprint(stream),
+            # By name too: a renamed stream is another one to the ledger, read from its start.
+            "stream": [stream.name, stream_fingerprint(stream)],
             "query": _query(view.query),
             "allowed_lateness_us": view.allowed_lateness_us,
             "time_zone": "UTC",

@@ -123,7 +123,10 @@ def _replayed(
     statements = dict.fromkeys(holding.stream_sql for holding in unit.holdings)
     statements |= dict.fromkeys(h.sql for h in unit.holdings if h.kind == "view")
     project = parse_project({"ledger": ";\n".join(statements)})
-    ends = {key: place.offset for key, place in unit.progress.items()}
+    ends = {
+        (key.stream, Partition(project.stream(key.stream).topic, key.partition)): place.offset
+        for key, place in unit.progress.items()
+    }
     with tempfile.TemporaryDirectory(prefix="headrace-audit-") as folder:
         store = DuckDBStore(Path(folder) / "store.duckdb")
         # No view shares its turns with live ones here, so there is nobody to hold up.

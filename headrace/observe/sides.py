@@ -14,7 +14,7 @@ Offsets = npt.NDArray[np.int64]
 
 
 def read_side_offsets(log: Log, topic: str, version: str) -> dict[int, Offsets]:
-    """Return the source offsets that a version put into a side topic, by partition, with repeats."""
+    """Return the source offsets that a version put into a side topic, by partition, repeats too."""
     if all(known.name != topic for known in log.topics()):
         return {}
     found: dict[int, Offsets] = {}

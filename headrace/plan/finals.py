@@ -44,10 +44,10 @@ def _translate(node: exp.Expr, references: Mapping[str, str]) -> exp.Expr:
             read="duckdb",
         )
     if isinstance(node, exp.Cast):
-        if not node.to.is_type("double", "decimal"):
+        if not node.to.is_type("double"):
             raise ValueError(
-                f"{node.sql(dialect='spark')}: over aggregates only casts to DOUBLE and DECIMAL "
-                f"mean the same everywhere; cast when you read the view instead"
+                f"{node.sql(dialect='spark')}: over aggregates only a cast to DOUBLE means the "
+                f"same everywhere; cast when you read the view instead"
             )
         # sqlglot takes Spark's CAST for one that gives NULL, as it does without ANSI.
         operand = store_expression(node.this.sql(dialect="spark"), references)

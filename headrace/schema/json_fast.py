@@ -151,7 +151,7 @@ class FastPath:
         fields = (
             self._connection.from_arrow(pa.table({"value": texts}))
             .project(f"json_transform(value, '{structure}') AS fields")
-            .to_arrow_table()
+            .to_arrow_table(batch_size=len(texts))  # one chunk: nothing to join
             .column("fields")
         )
         if len(fields) != len(texts):  # protects data, so not an assertion

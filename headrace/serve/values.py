@@ -20,8 +20,16 @@ def answer_to_json(table: pa.Table) -> dict[str, Any]:
     """Return a query's answer: names and types of the columns, and the rows as lists."""
     columns = [{"name": field.name, "type": str(field.type)} for field in table.schema]
     # Column by column: two columns may have the same name.
-    values = [[plain(value) for value in column.to_pylist()] for column in table.columns]
+    values = [[plain(value) for value in _to_python(column)] for column in table.columns]
     return {"columns": columns, "rows": [list(row) for row in zip(*values, strict=True)]}
+
+
+def _to_python(column: pa.ChunkedArray) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        # A window that begins in 9999 ends in a year that Python's datetime does not know.
+        return list(column.cast(pa.string()).to_pylist())
 
 
 def plain(value: Any) -> Any:

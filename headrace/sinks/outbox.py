@@ -7,6 +7,9 @@ offset of the last record. The log keeps both, so whatever of an entry is alread
 out: after a crash between append and note, after a replay into a new store, always.
 """
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +17,7 @@ import pyarrow.compute as pc
 from headrace import faults
 from headrace.errors import TopicExists
 from headrace.ledger.entries import OutboxEntry
-from headrace.log.base import APPENDS, HEADERS, Log, Partition, Producer
+from headrace.log.base import APPENDS, HEADERS, Log, Partition, Producer, Range
 from headrace.store.base import Store
 
 __all__ = ["HEADER_OFFSET", "HEADER_REASON", "HEADER_VERSION", "ensure_topic", "publish"]
@@ -24,6 +27,10 @@ HEADER_VERSION = "headrace.version"
 HEADER_TOPIC = "headrace.topic"
 HEADER_PARTITION = "headrace.partition"
 HEADER_OFFSET = "headrace.offset"
+
+# What is held in memory at once, however many records are late or dead.
+_PIECE_RECORDS = 8_192
+_PIECE_BYTES = 16 << 20
 
 
 def ensure_topic(log: Log, name: str, partitions: int) -> None:
@@ -51,25 +58,39 @@ def publish(log: Log, store: Store, epoch: int) -> int:
 
 
 def _publish_entry(log: Log, entry: OutboxEntry, epoch: int) -> int:
+    """Publish one entry in pieces of bounded size, each with its own sequence."""
     source = entry.source.partition
     ensure_topic(log, entry.topic, log.topic(source.topic).partitions)
-    target = Partition(entry.topic, source.number)
-    stored = log.last_sequence(target, entry.producer_id)
+    stored = log.last_sequence(Partition(entry.topic, source.number), entry.producer_id)
     fresh = pc.greater(entry.offsets, -1 if stored is None else stored)
     offsets, reasons = entry.offsets.filter(fresh), entry.reasons.filter(fresh)
     if not len(offsets):
         return 0
-    records = pa.Table.from_batches(log.read(entry.source)).combine_chunks()
-    # The embedded log's offsets are dense, other logs' are not: look them up.
-    records = records.take(np.searchsorted(records["offset"].to_numpy(), offsets.to_numpy()))
-    headers = _headers(records, entry, reasons)
-    table = pa.table([records["key"], records["value"], headers], schema=APPENDS)
-    producer = Producer(entry.producer_id, epoch, offsets[-1].as_py())
-    log.append(entry.topic, table, partition=source.number, producer=producer)
+    wanted = offsets.to_numpy()
+    span = Range(source, int(wanted[0]), int(wanted[-1]) + 1)
+    for batch in log.read(span, max_batch_records=_PIECE_RECORDS):
+        there = batch["offset"].to_numpy()
+        first, end = np.searchsorted(wanted, [there[0], there[-1] + 1])
+        # The embedded log's offsets are dense, other logs' are not: look them up.
+        found = batch.take(pa.array(np.searchsorted(there, wanted[first:end])))
+        for start, stop in _pieces(found):
+            piece = found.slice(start, stop - start)
+            headers = _headers(piece, entry, reasons.slice(first + start, stop - start))
+            table = pa.table([piece["key"], piece["value"], headers], schema=APPENDS)
+            producer = Producer(entry.producer_id, epoch, int(wanted[first + stop - 1]))
+            log.append(entry.topic, table, partition=source.number, producer=producer)
     return len(offsets)
 
 
-def _headers(records: pa.Table, entry: OutboxEntry, reasons: pa.Array) -> pa.Array:
+def _pieces(records: pa.RecordBatch) -> Iterator[tuple[int, int]]:
+    """Yield where to cut records so that no piece is much larger than the limit."""
+    sizes = pc.fill_null(pc.binary_length(records["value"]), 0).to_numpy(zero_copy_only=False)
+    numbers = np.cumsum(sizes.astype(np.int64)) // _PIECE_BYTES
+    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), records.num_rows]
+    yield from (pair for pair in pairwise(cuts) if pair[0] < pair[1])
+
+
+def _headers(records: pa.RecordBatch, entry: OutboxEntry, reasons: pa.Array) -> pa.Array:
     """Return each record's own headers with ours after them, without a loop over records."""
     count = records.num_rows
     source = entry.source.partition
@@ -78,9 +99,9 @@ def _headers(records: pa.Table, entry: OutboxEntry, reasons: pa.Array) -> pa.Arr
         HEADER_VERSION: _repeat(entry.producer_id.rpartition("@")[2], count),
         HEADER_TOPIC: _repeat(source.topic, count),
         HEADER_PARTITION: _repeat(str(source.number), count),
-        HEADER_OFFSET: records["offset"].cast(pa.string()).combine_chunks().cast(pa.binary()),
+        HEADER_OFFSET: records["offset"].cast(pa.string()).cast(pa.binary()),
     }
-    own = records["headers"].combine_chunks().fill_null([])
+    own = records["headers"].fill_null([])
     own_counts = pc.list_value_length(own).to_numpy()
     names = [own.flatten().field("name"), *(_repeat(name, count, pa.string()) for name in ours)]
     values = [own.flatten().field("value"), *ours.values()]

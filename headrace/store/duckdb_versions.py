@@ -80,13 +80,16 @@ def set_aside(file: DuckDBFile, unit: str, aside: SetAside) -> None:
 def join_main(file: DuckDBFile, unit: str) -> None:
     """Pass a unit's versions to the main one; those of the same names are dropped.
 
+    A stream that it brings takes the main unit's views over the old one with it.
     StoreError: the units do not stand at the same position, so a reader would see two.
     """
     _check_level(file, unit)
     replaced = file.rows(
         "SELECT kind, name, version, unit FROM headrace.holdings WHERE unit <> ? "
-        "AND (kind, name) IN (SELECT (kind, name) FROM headrace.holdings WHERE unit = ?)",
-        [unit, unit],
+        "AND ((kind, name) IN (SELECT (kind, name) FROM headrace.holdings WHERE unit = ?) "
+        "OR (kind = 'view' AND unit = ? AND stream IN "
+        "(SELECT name FROM headrace.holdings WHERE unit = ? AND kind = 'stream')))",
+        [unit, unit, MAIN, unit],
     )
     for kind, name, version, old_unit in replaced:
         _drop(file, Owner(kind, name, version), old_unit)

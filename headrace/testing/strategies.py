@@ -53,7 +53,7 @@ def scripts(
     values: Callable[[datetime], st.SearchStrategy[Value]],
     *,
     partitions: int = 2,
-    max_records: int = 40,
+    max_records: int = 24,
     start: datetime = datetime(2026, 1, 1, 12, tzinfo=UTC),
 ) -> st.SearchStrategy[Script]:
     """Draw scripts. `values` draws a record for an event time; times wander, back and forth."""
@@ -70,11 +70,11 @@ def scripts(
             event_time = clock + timedelta(seconds=ahead - behind)
             partition = draw(st.integers(0, partitions - 1))
             script.append(Append(partition, draw(values(event_time)), clock))
-            step = draw(st.integers(0, 11))
+            step = draw(st.integers(0, 14))
             if step == 0:
                 script.append(Crash(draw(st.sampled_from(TURN_POINTS))))
             if step <= 1:
-                gear = draw(st.sampled_from(["short", "short", "short", "long"]))
+                gear = draw(st.sampled_from(["short", "short", "short", "short", "long"]))
                 script.append(Turn(draw(st.sampled_from([None, 1, 3, 7])), gear))
         return script
 

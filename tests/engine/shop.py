@@ -21,7 +21,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def payments(start: int, count: int) -> list[object]:
-    """Return payments number `start` on, one a second; every 10th late, 11th dead, 29th failing."""
+    """Return payments, one a second: every 10th late, every 11th dead, number 5 failing."""
     found: list[object] = []
     for number in range(start, start + count):
         time = NOON + timedelta(seconds=number)
@@ -30,7 +30,7 @@ def payments(start: int, count: int) -> list[object]:
         if number % 11 == 7:
             found.append(f"broken {number}")
             continue
-        n = 0 if number % 29 == 5 else number
+        n = 0 if number == 5 else number
         card = f"c{number % 3}"
         amount = f"{number}.25"
         found.append({"id": str(number), "card": card, "amount": amount, "n": n, "ts": time})

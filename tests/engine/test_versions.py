@@ -4,16 +4,21 @@ Method: records are turned, definitions edited, and readers ask all the while; a
 equal the reference's for the new definitions.
 """
 
+import threading
+
 import pytest
 from agreement import assert_agrees_with_the_reference
 from shop import PER_MINUTE, RATIOS, SHOP, STREAM, payments
 
 from headrace import faults
 from headrace.engine import gears
+from headrace.engine.running import run_engine
 from headrace.engine.settings import Settings
 from headrace.errors import DefinitionError, ViewFailed
 from headrace.ledger.entries import HoldingState
+from headrace.log import MAX_RECORD_BYTES
 from headrace.testing import Harness, harness
+from headrace.testing.harness import to_json
 
 pytestmark = pytest.mark.spark
 
@@ -161,3 +166,103 @@ def test_definitions_that_spark_refuses_are_reported_all_at_once_and_change_noth
         faults.disarm()
         h.restart(SHOP)
         assert h.rows("per_minute") == before
+
+
+def test_a_renamed_stream_is_read_anew_and_nothing_counts_twice() -> None:
+    with harness(STREAM + PER_MINUTE, partitions=2) as h:
+        h.append("payments", payments(0, 60), partition=0)
+        settle(h)
+        renamed = (STREAM + PER_MINUTE).replace("STREAM payments", "STREAM paid")
+        h.restart(renamed.replace("FROM payments", "FROM paid"))
+        settle(h)
+        assert_agrees_with_the_reference(h)
+        h.audit()
+
+
+def test_the_only_view_of_a_stream_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(fold: object, *arguments: object, **options: object) -> object:
+        raise ViewFailed("view per_minute: out of memory", view="per_minute")
+
+    with harness(STREAM + PER_MINUTE, partitions=2) as h:
+        with monkeypatch.context() as patch:
+            patch.setattr(gears, "fold_rows", fail)
+            h.append("payments", payments(0, 20), partition=0)
+            settle(h)
+        h.append("payments", payments(20, 20), partition=0)
+        settle(h)
+        assert h.counters("payments")["read"] == 40, "the stream goes on without its view"
+        h.restart()
+        settle(h)
+        assert_agrees_with_the_reference(h)
+
+
+def test_an_edit_of_a_view_that_was_set_aside_leaves_its_table_to_readers() -> None:
+    poison = STREAM + RATIOS.replace("100 / n", "100 / (n % 2)")
+    with harness(poison, partitions=2, settings=Settings(probe_jobs=5)) as h:
+        h.append("payments", payments(0, 20), partition=0)
+        settle(h)
+        assert len(h.engine.units) == 2
+        before = h.rows("ratios")
+        h.restart(STREAM + RATIOS.replace("100 / n", "try_divide(100, n % 2)"))
+        assert h.rows("ratios") == before
+        settle(h)
+        assert list(h.engine.units) == ["main"]
+        assert len(h.rows("ratios")) == h.counters("payments")["accepted"]
+        h.audit()
+
+
+def test_a_new_stream_is_swapped_in_while_records_arrive() -> None:
+    others = "CREATE STREAM others (id STRING) WITH (topic = 'others');"
+    copy = "CREATE MATERIALIZED VIEW ids AS SELECT id FROM others;"
+    with harness(STREAM + PER_MINUTE, partitions=2) as h:
+        h.append("payments", payments(0, 10), partition=0)
+        settle(h)
+        h.restart(STREAM + PER_MINUTE + others + copy)
+        h.append("others", [{"id": "1"}] * 5, partition=0)
+
+        def more() -> None:
+            h.append("others", [{"id": "2"}], partition=0)
+
+        for _ in range(3):
+            faults.arm("after_commit", more)  # there is always one record more
+            h.turn()
+        assert list(h.engine.units) == ["main"]
+        faults.disarm()
+        settle(h)
+        assert_agrees_with_the_reference(h)
+
+
+def test_a_stream_that_moved_to_another_topic_is_read_to_its_end() -> None:
+    with harness(STREAM + PER_MINUTE, partitions=2) as h:
+        h.append("payments", payments(0, 10), partition=0)
+        settle(h)
+        h.restart((STREAM + PER_MINUTE).replace("topic = 'payments'", "topic = 'moved'"))
+        h.append("moved", [to_json(value) for value in payments(0, 60)], partition=0)
+        run_engine(h.engine, threading.Event(), once=True)
+        assert h.counters("payments")["read"] == 60
+        assert list(h.engine.units) == ["main"]
+        assert_agrees_with_the_reference(h)
+
+
+def test_old_and_new_version_can_both_be_set_apart_and_the_new_one_wins() -> None:
+    poison = STREAM + PER_MINUTE + RATIOS.replace("100 / n", "100 / (n % 2)")
+    with harness(poison, partitions=2, settings=Settings(probe_jobs=5)) as h:
+        h.append("payments", payments(0, 20), partition=0)
+        settle(h)
+        h.restart(poison.replace("n % 2", "n % 3"))
+        h.append("payments", payments(20, 20), partition=0)
+        run_engine(h.engine, threading.Event(), once=True)
+        h.restart(STREAM + PER_MINUTE + RATIOS.replace("100 / n", "n"))
+        run_engine(h.engine, threading.Event(), once=True)
+        assert list(h.engine.units) == ["main"]
+        assert_agrees_with_the_reference(h)
+
+
+def test_a_dead_record_of_the_largest_size_is_kept_whole() -> None:
+    value = b"x" * (MAX_RECORD_BYTES - 10)
+    with harness(STREAM + PER_MINUTE, partitions=2) as h:
+        h.append("payments", [value, *[b"y" * 600_000] * 60], partition=0)
+        settle(h)
+        dead = h.dead("payments")
+        assert len(dead) == 61
+        assert dead[0]["value"] == value

@@ -18,7 +18,6 @@ REFERENCES = {"a0": "a0_0", "a1": "a1_0", "k0": "k0", "window_start": "window_st
         ("a0", "(a0_0)"),
         ("a0 + a1 * 2", "(a0_0) + (a1_0) * 2"),
         ("CAST(a0 AS DOUBLE)", "CAST((a0_0) AS DOUBLE)"),
-        ("CAST(a0 AS DECIMAL(10, 2))", "CAST((a0_0) AS DECIMAL(10, 2))"),
         ("a0 > 1 AND k0 IS NULL", "(a0_0) > 1 AND (k0) IS NULL"),
         (
             "a0 / a1",
@@ -41,7 +40,6 @@ def test_an_expression_becomes_sql_of_the_store(expression: str, expected: str) 
         ("1 + 1 / 4", 1.25),
         ("CAST(NULL AS DOUBLE) / 2", None),
         ("CASE WHEN 0 = 0 THEN 1 ELSE 1 / 0 END", 1.0),
-        ("CAST(2.345 AS DECIMAL(3, 2)) > 2.34", True),  # half up, not half even
     ],
 )
 def test_the_store_gives_sparks_answer(expression: str, expected: object) -> None:
@@ -59,9 +57,11 @@ def test_a_division_by_zero_fails_the_read(expression: str) -> None:
         connection.execute(f"SELECT {store_expression(expression, {})}").fetchall()
 
 
-@pytest.mark.parametrize("type", ["STRING", "INT", "BIGINT", "FLOAT", "DATE", "TIMESTAMP"])
+@pytest.mark.parametrize(
+    "type", ["STRING", "INT", "BIGINT", "FLOAT", "DECIMAL(10, 2)", "DATE", "TIMESTAMP"]
+)
 def test_a_cast_that_prints_or_rounds_differently_is_refused(type: str) -> None:
-    with pytest.raises(ValueError, match="only casts to DOUBLE and DECIMAL mean the same") as error:
+    with pytest.raises(ValueError, match="only a cast to DOUBLE means the same") as error:
         store_expression(f"CAST(a0 AS {type}) + 1", REFERENCES)
     assert "cast when you read the view instead" in str(error.value)
 
