@@ -9,9 +9,10 @@ INSTALLED := $(VENV)/installed
 demo: $(INSTALLED)
 	$(BIN)/headrace demo --for 30s
 
-# Everything real: Spark, processes killed with SIGKILL, files on disk.
+# Everything real: Spark, processes killed with SIGKILL, files on disk. Two at a time, each with a
+# Spark of its own; the tests of a file stay together and share what they start.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 15
 
 # No Spark, no processes, no store; under half a minute.
 test-fast: $(INSTALLED)

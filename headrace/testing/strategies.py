@@ -4,7 +4,7 @@ A `Script` is a list of steps for a `Harness`; `play` carries it out. What the l
 same whatever the cuts and crashes, so the answer has to be, too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -23,8 +23,9 @@ TURN_POINTS = [
 
 @dataclass(frozen=True)
 class Append:
-    """Append one record to a partition."""
+    """Append one record to a partition of a stream's topic."""
 
+    stream: str
     partition: int
     value: Value
     arrival: datetime
@@ -52,25 +53,30 @@ Script = list[Step]
 def scripts(
     values: Callable[[datetime], st.SearchStrategy[Value]],
     *,
+    streams: Sequence[str],
     partitions: int = 2,
     max_records: int = 24,
     start: datetime = datetime(2026, 1, 1, 12, tzinfo=UTC),
 ) -> st.SearchStrategy[Script]:
-    """Draw scripts. `values` draws a record for an event time; times wander, back and forth."""
+    """Draw scripts of up to `max_records` for each of the streams.
+
+    `values` draws a record for an event time; times wander, back and forth.
+    """
 
     @st.composite
     def draw_script(draw: st.DrawFn) -> Script:
         script: Script = []
         clock = start
-        for _ in range(draw(st.integers(1, max_records))):
+        for _ in range(draw(st.integers(1, max_records * len(streams)))):
             clock += timedelta(seconds=draw(st.integers(0, 6)))
             behind = draw(st.sampled_from([0, 0, 0, 2, 7, 15, 40, 120]))
             # A phone whose clock runs ahead: arrival stays behind its event time.
             ahead = draw(st.sampled_from([0, 0, 0, 0, 0, 90]))
             event_time = clock + timedelta(seconds=ahead - behind)
+            stream = draw(st.sampled_from(streams))
             partition = draw(st.integers(0, partitions - 1))
-            script.append(Append(partition, draw(values(event_time)), clock))
-            step = draw(st.integers(0, 14))
+            script.append(Append(stream, partition, draw(values(event_time)), clock))
+            step = draw(st.integers(0, 12 * len(streams)))
             if step == 0:
                 script.append(Crash(draw(st.sampled_from(TURN_POINTS))))
             if step <= 1:
@@ -81,11 +87,11 @@ def scripts(
     return draw_script()
 
 
-def play(harness: Harness, stream: str, script: Script) -> None:
+def play(harness: Harness, script: Script) -> None:
     """Carry out a script, and then turn until everything is read."""
     for step in script:
         match step:
-            case Append(partition, value, arrival):
+            case Append(stream, partition, value, arrival):
                 harness.append(stream, [value], partition=partition, arrival=arrival)
             case Crash(point):
                 harness.crash(point)

@@ -75,11 +75,12 @@ def test_kill_dash_nine_at_twenty_random_moments_loses_and_repeats_nothing(tmp_p
             running.unlink(missing_ok=True)
             command = [HEADRACE, "run", "--project", str(tmp_path)]
             engine = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-            if kill % 2:  # in its turns; else wherever it is in its start
+            in_its_turns = kill % 3 == 1  # else wherever it is in its start
+            if in_its_turns:
                 deadline = time.monotonic() + 60
                 while not running.exists() and time.monotonic() < deadline:
                     time.sleep(0.05)
-            time.sleep(moments.uniform(0.1, 1.5 if kill % 2 else 4.0))
+            time.sleep(moments.uniform(0.1, 2.0 if in_its_turns else 5.0))
             assert engine.poll() is None, "the engine ended by itself"
             engine.send_signal(signal.SIGKILL)
             engine.wait()

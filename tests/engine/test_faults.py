@@ -11,6 +11,7 @@ from shop import SHOP, payments
 from headrace import faults
 from headrace.engine.engine import Engine
 from headrace.engine.session import start_spark
+from headrace.engine.settings import Settings
 from headrace.errors import DiskFull, EngineFenced, HeadraceError
 from headrace.faults import POINTS
 from headrace.testing import Harness, harness
@@ -32,8 +33,8 @@ def test_every_fault_point_of_a_turn_is_tested_here() -> None:
 @pytest.mark.parametrize("gear", ["short", "long"])
 @pytest.mark.parametrize("point", TURN_POINTS)
 def test_a_crash_at_any_step_changes_nothing(point: str, gear: str) -> None:
-    with harness(SHOP, partitions=2) as h:
-        for round in range(2 if gear == "long" else 3):
+    with harness(SHOP, partitions=2, settings=Settings()) as h:
+        for round in range(2):
             append(h, round * 30, 30)
             h.crash(point)
             h.turn(gear=gear)
