@@ -3,7 +3,7 @@
 import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
@@ -121,7 +121,7 @@ def take_turn(unit: Unit, tools: Tools, planned: PlannedTurn, *, gear_name: str)
     if tools.publishes and commit.outbox:
         publish(tools.log, tools.store, planned.epoch)
     watch.lap("publish")
-    return accounts.commit(gear.name, watch.milliseconds).report
+    return replace(commit.report, milliseconds=watch.milliseconds)
 
 
 def _fold_views(

@@ -5,9 +5,9 @@
         h.turn()
         h.rows("spend_per_minute")
 
-The Spark session is started once per process and shared. Every fold is split in two, so that
-merging is always exercised. Crashes are lines of the test: `h.crash("after_stage")` makes the next
-turn die there; `h.restart()` opens a new engine on the same log and store.
+The Spark session is started once per process and shared. Every fold of a short turn is split in
+two, so that merging is always exercised. Crashes are lines of the test: `h.crash("after_stage")`
+makes the next turn die there; `h.restart()` opens a new engine on the same log and store.
 """
 
 import json
@@ -36,6 +36,7 @@ from headrace.sinks.outbox import (
     HEADER_REASON,
     HEADER_TOPIC,
     HEADER_VERSION,
+    ensure_topic,
 )
 from headrace.sql import parse_project
 from headrace.store.duckdb import DuckDBStore
@@ -70,16 +71,13 @@ class Harness:
     ) -> None:
         self.folder = folder
         self.crashed = False
-        self._definitions = definitions
         self._partitions = partitions
         self._settings = settings
         self._arrival_us = 0
         self._engine: Engine | None = None
         self._project = _parse(definitions)
         self.log = EmbeddedLog(folder / "log", clock=lambda: self._arrival_us, sync=False)
-        for stream in self._project.streams:
-            if all(topic.name != stream.topic for topic in self.log.topics()):
-                self.log.create_topic(stream.topic, partitions=partitions)
+        self._create_topics()
 
     @property
     def engine(self) -> Engine:
@@ -137,11 +135,8 @@ class Harness:
         faults.disarm()
         self.crashed = False
         if definitions is not None:
-            self._definitions = definitions
             self._project = _parse(definitions)
-            for stream in self._project.streams:
-                if all(topic.name != stream.topic for topic in self.log.topics()):
-                    self.log.create_topic(stream.topic, partitions=self._partitions)
+            self._create_topics()
         self._close_store()
         self._store = DuckDBStore(self.folder / "store.duckdb")
         self._engine = Engine(
@@ -223,6 +218,10 @@ class Harness:
         """Close log and store."""
         self._close_store()
         self.log.close()
+
+    def _create_topics(self) -> None:
+        for stream in self._project.streams:
+            ensure_topic(self.log, stream.topic, self._partitions)
 
     def _owner(self, name: str) -> Owner:
         """Return the version that readers of a stream or view see."""
