@@ -28,6 +28,8 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # A task takes a turn's rows as Arrow, not as rows that the driver unpacked and serialised.
+    "spark.sql.execution.arrow.localRelationThreshold": "0",
     # A turn's plan is new each time; keeping finished ones would only fill memory.
     "spark.sql.ui.retainedExecutions": "10",
     "spark.ui.retainedJobs": "50",

@@ -13,9 +13,14 @@ from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_tables import merge
 from headrace.store.duckdb_versions import set_aside, set_progress
 
-__all__ = ["write_turn"]
+__all__ = ["SUM_COUNTERS", "write_turn"]
 
 KEPT_TURNS = 1_000  # reports of turns, per unit
+TIDY_TURNS = 100
+
+SUM_COUNTERS = """
+    SELECT kind, name, version, counter, CAST(sum(value) AS BIGINT)
+    FROM headrace.counters GROUP BY ALL"""
 
 
 def write_turn(file: DuckDBFile, commit: Commit) -> None:
@@ -52,8 +57,11 @@ def _add_counters(file: DuckDBFile, commit: Commit) -> None:
             for owner, counters in commit.counters.items()
             for counter, value in counters.items()
         ],
-        "ON CONFLICT DO UPDATE SET value = value + excluded.value",
     )
+    if commit.planned.turn % TIDY_TURNS == 0:
+        sums = file.rows(SUM_COUNTERS)
+        file.run("DELETE FROM headrace.counters")
+        file.insert("headrace.counters", sums)
 
 
 def _add_outbox(file: DuckDBFile, entry: OutboxEntry) -> None:
@@ -95,10 +103,13 @@ def _note_turn(file: DuckDBFile, commit: Commit) -> None:
             json.dumps(dict(report.milliseconds)),
         ],
     )
-    if planned.turn % 100 == 0:
+    if planned.turn % TIDY_TURNS == 0:
         file.run(
             "DELETE FROM headrace.turns WHERE unit = ? AND turn <= ?",
             [planned.unit, planned.turn - KEPT_TURNS],
         )
-    file.run("UPDATE headrace.units SET turn = ? WHERE unit = ?", [planned.turn, planned.unit])
-    file.run("DELETE FROM headrace.journal WHERE unit = ?", [planned.unit])
+    file.run(
+        "UPDATE headrace.units SET turn = ?, planned_epoch = NULL, planned_ranges = NULL "
+        "WHERE unit = ?",
+        [planned.turn, planned.unit],
+    )

@@ -144,15 +144,13 @@ class DuckDBFile:
         with self._writer_lock, translated():
             return self._writer.execute(sql, list(parameters)).fetchall()
 
-    def insert(self, table: str, rows: Sequence[Sequence[object]], conflict: str = "") -> None:
-        """Insert rows, all in one statement; `conflict` says what to do with known keys."""
-        if not rows:
-            return
-        marks = ", ".join(f"({', '.join('?' * len(row))})" for row in rows)
-        self.run(
-            f"INSERT INTO {table} VALUES {marks} {conflict}",
-            [value for row in rows for value in row],
-        )
+    def insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+        """Insert rows, all in one statement."""
+        if rows:
+            # As columns: half the time of as many VALUES.
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            marks = ", ".join(["unnest(?)"] * len(columns))
+            self.run(f"INSERT INTO {table} SELECT {marks}", columns)
 
     @contextmanager
     def registered(self, name: str, data: object) -> Iterator[str]:

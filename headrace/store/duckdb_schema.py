@@ -2,35 +2,34 @@
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 SCHEMA = (
-    "CREATE SCHEMA IF NOT EXISTS headrace",
-    "CREATE TABLE IF NOT EXISTS headrace.engine (schema_version INTEGER, epoch BIGINT)",
-    "CREATE TABLE IF NOT EXISTS headrace.units (unit VARCHAR PRIMARY KEY, turn BIGINT)",
-    """CREATE TABLE IF NOT EXISTS headrace.holdings (
+    "CREATE SCHEMA headrace",
+    "CREATE TABLE headrace.engine (schema_version INTEGER, epoch BIGINT)",
+    # `turn` is the last one committed. The planned one follows it; NULL when there is none.
+    # `planned_ranges` is [[stream, topic, partition, start, end], ...].
+    """CREATE TABLE headrace.units (
+        unit VARCHAR PRIMARY KEY, turn BIGINT, planned_epoch BIGINT, planned_ranges VARCHAR)""",
+    """CREATE TABLE headrace.holdings (
         kind VARCHAR, name VARCHAR, version VARCHAR, unit VARCHAR, stream VARCHAR, delay_us BIGINT,
         sql VARCHAR, stream_sql VARCHAR, state VARCHAR, reason VARCHAR)""",
-    """CREATE TABLE IF NOT EXISTS headrace.progress (
-        unit VARCHAR, stream VARCHAR, partition INTEGER, next_offset BIGINT, clock_us BIGINT,
-        PRIMARY KEY (unit, stream, partition))""",
-    # One row per unit: the planned turn. `ranges` is [[stream, topic, partition, start, end], ...].
-    """CREATE TABLE IF NOT EXISTS headrace.journal (
-        unit VARCHAR PRIMARY KEY, turn BIGINT, epoch BIGINT, ranges VARCHAR)""",
-    """CREATE TABLE IF NOT EXISTS headrace.counters (
-        kind VARCHAR, name VARCHAR, version VARCHAR, counter VARCHAR, value BIGINT,
-        PRIMARY KEY (kind, name, version, counter))""",
-    """CREATE TABLE IF NOT EXISTS headrace.turns (
+    """CREATE TABLE headrace.progress (
+        unit VARCHAR, stream VARCHAR, partition INTEGER, next_offset BIGINT, clock_us BIGINT)""",
+    # Each turn adds rows; their sums count, and every so often they are summed up here too.
+    """CREATE TABLE headrace.counters (
+        kind VARCHAR, name VARCHAR, version VARCHAR, counter VARCHAR, value BIGINT)""",
+    """CREATE TABLE headrace.turns (
         unit VARCHAR, turn BIGINT, epoch BIGINT, committed TIMESTAMPTZ, gear VARCHAR,
         records BIGINT, late BIGINT, dead BIGINT, milliseconds VARCHAR)""",
-    "CREATE SEQUENCE IF NOT EXISTS headrace.outbox_numbers",
-    """CREATE TABLE IF NOT EXISTS headrace.outbox (
+    "CREATE SEQUENCE headrace.outbox_numbers",
+    """CREATE TABLE headrace.outbox (
         number BIGINT, topic VARCHAR, source_topic VARCHAR, source_partition INTEGER,
         producer_id VARCHAR, offsets BIGINT[], reasons VARCHAR[])""",
-    """CREATE TABLE IF NOT EXISTS headrace.seeds (
+    """CREATE TABLE headrace.seeds (
         stream VARCHAR, version VARCHAR, partition INTEGER, next_offset BIGINT, clock_us BIGINT)""",
     # W of a view's stream at the reader's position; NULL while any partition has no clock.
-    """CREATE OR REPLACE VIEW headrace.watermarks AS
+    """CREATE VIEW headrace.watermarks AS
         SELECT h.name AS view, h.version,
             CASE WHEN count(*) = count(p.clock_us)
                  THEN make_timestamp(min(p.clock_us) - any_value(h.delay_us)) AT TIME ZONE 'UTC' END
@@ -41,12 +40,12 @@ SCHEMA = (
     # Exact division of a decimal sum by a count, half up to `digits` decimals, which are four more
     # than the sum has. Through text, because DuckDB divides decimals as DOUBLE.
     # The point is set in the text too: pow(10, 23) is not a power of ten any more.
-    """CREATE OR REPLACE MACRO headrace.shift_point(unscaled, digits, negative) AS
+    """CREATE MACRO headrace.shift_point(unscaled, digits, negative) AS
         CASE WHEN negative THEN '-' ELSE '' END
         || (unscaled // CAST('1' || repeat('0', digits) AS HUGEINT)) || '.'
         || lpad(CAST(unscaled % CAST('1' || repeat('0', digits) AS HUGEINT) AS VARCHAR),
                 digits, '0')""",
-    """CREATE OR REPLACE MACRO headrace.exact_average(total, n, digits) AS
+    """CREATE MACRO headrace.exact_average(total, n, digits) AS
         CASE WHEN n > 0 THEN headrace.shift_point(
             (abs(CAST(replace(CAST(total AS VARCHAR), '.', '') AS HUGEINT)) * 20000 + n) // (2 * n),
             digits,

@@ -20,6 +20,7 @@ from headrace.ledger.entries import (
 from headrace.log.base import Partition, Range
 from headrace.plan.tables import Table
 from headrace.store.base import MAX_ROWS, MAX_SECONDS
+from headrace.store.duckdb_commit import SUM_COUNTERS
 from headrace.store.duckdb_errors import translated
 from headrace.store.duckdb_query import read_query
 from headrace.store.duckdb_tables import physical
@@ -67,7 +68,7 @@ class DuckDBSnapshot:
     def counters(self) -> dict[Owner, Counters]:
         """Return the counters of every version."""
         counters: dict[Owner, dict[str, int]] = {}
-        for kind, name, version, counter, value in self._fetch("FROM headrace.counters"):
+        for kind, name, version, counter, value in self._fetch(SUM_COUNTERS):
             counters.setdefault(Owner(kind, name, version), {})[counter] = value
         return dict(counters)
 

@@ -293,17 +293,18 @@ class TurnContract(StoreSuite):
     def test_counters_add_up_over_turns(self, store: Store) -> None:
         epoch = self.begin(store)
         view = Owner("view", "hits", "v1")
-        for turn in (1, 2):
-            counters = {
-                STREAM: {"read": 10, "accepted": 7, "dead": 3, "duplicate": 0},
-                view: {"seen": 7, "skipped": 1, "dead": 1, "matched": 5, "folded": 3, "late": 2},
-            }
+        counters = {
+            STREAM: {"read": 10, "accepted": 7, "dead": 3, "duplicate": 0},
+            view: {"seen": 7, "skipped": 1, "dead": 1, "matched": 5, "folded": 3, "late": 2},
+        }
+        for turn in range(1, 103):  # past any tidying
             store.commit(turn_of(planned(epoch, turn), counters=counters))
-        with store.open() as snapshot:
-            assert snapshot.counters() == {
-                STREAM: {"read": 20, "accepted": 14, "dead": 6, "duplicate": 0},
-                view: {"seen": 14, "skipped": 2, "dead": 2, "matched": 10, "folded": 6, "late": 4},
-            }
+            if turn in (1, 2, 99, 100, 101, 102):
+                with store.open() as snapshot:
+                    assert snapshot.counters() == {
+                        owner: {name: value * turn for name, value in counted.items()}
+                        for owner, counted in counters.items()
+                    }
 
     def test_counters_that_lose_a_record_are_refused(self, store: Store) -> None:
         epoch = self.begin(store)
