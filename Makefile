@@ -16,7 +16,7 @@ test: $(INSTALLED)
 
 # No Spark, no processes, no store; under half a minute.
 test-fast: $(INSTALLED)
-	$(BIN)/python -m pytest -m "not spark and not slow"
+	$(BIN)/python -m pytest -n 2 -m "not spark and not slow"
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -1,10 +1,10 @@
 """Replay 5M JSON events, beside a plain Spark job and one DuckDB query over the same records.
 
 Method: the events stand in an embedded log of four partitions and, for the other two, in four
-files of JSON lines. Each contestant runs three times in one process, interleaved; the best run
+files of JSON lines. Each contestant runs five times in one process, interleaved; the best run
 counts, so that every one is warm. Printed are ratios; rates are this machine's.
 
-    python bench/replay.py [--events 5000000] [--runs 3]
+    python bench/replay.py [--events 5000000] [--runs 5]
 """
 
 import argparse
@@ -107,7 +107,7 @@ def timed(work: Callable[[], int]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, default=5_000_000)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=5)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as name:
         folder = Path(name)

@@ -21,6 +21,7 @@ __all__ = ["Outcome", "TooManyFailures", "fold_frame", "fold_rows"]
 
 # SQLSTATE classes of errors that a value causes: data exceptions, and raise_error().
 _RECORD_FAULTS = ("22", "P0001")
+_LATE_FIELDS = ("partition", "offset", "clock")
 
 
 class TooManyFailures(Exception):
@@ -56,9 +57,9 @@ class Outcome:
             self.skipped += pc.sum(skipped["_events"]).as_py() or 0
             result = result.filter(pc.invert(result["__skip"]))
         if fold.view.query.window is not None:
-            late = result.filter(pc.is_valid(result["__late_offset"]))
+            late = result.filter(pc.is_valid(result["__late_record"]))
             if late.num_rows:
-                result = result.filter(pc.is_null(result["__late_offset"]))
+                result = result.filter(pc.is_null(result["__late_record"]))
                 self._add_late(fold, late)
         if result.num_rows:
             self.deltas.append(result)
@@ -67,10 +68,12 @@ class Outcome:
     def _add_late(self, fold: Fold, late: pa.Table) -> None:
         window = fold.view.query.window
         assert window is not None
-        late = late.sort_by([("__late_partition", "ascending"), ("__late_offset", "ascending")])
+        fields = late["__late_record"].combine_chunks().flatten()
+        late = pa.table([*fields, late["window_start"]], [*_LATE_FIELDS, "window_start"])
+        late = late.sort_by([("partition", "ascending"), ("offset", "ascending")])
         start = late["window_start"]
         size = pa.scalar(window.size_us, pa.duration("us"))
-        watermark = pc.subtract(late["__late_clock"], fold.stream.delay_us)
+        watermark = pc.subtract(late["clock"], fold.stream.delay_us)
         reasons = pc.binary_join_element_wise(
             "late: window [",
             _text(start),
@@ -81,9 +84,9 @@ class Outcome:
             "",
         )
         self.late_count += late.num_rows
-        for partition in pc.unique(late["__late_partition"]).to_pylist():
-            here = pc.equal(late["__late_partition"], partition)
-            offsets = late["__late_offset"].filter(here).combine_chunks()
+        for partition in pc.unique(late["partition"]).to_pylist():
+            here = pc.equal(late["partition"], partition)
+            offsets = late["offset"].filter(here).combine_chunks()
             found = Dead(offsets, reasons.filter(here).combine_chunks())
             self.late.setdefault(partition, []).append(found)
 

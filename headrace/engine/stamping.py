@@ -17,7 +17,7 @@ from headrace.time.clocks import NEVER, largest_time, stamp
 __all__ = ["Dead", "Stamper", "Summary", "gather", "input_schema"]
 
 # Decoding costs some milliseconds per call, whatever its size: small stored batches are joined.
-_GATHER_RECORDS = 65_536
+_GATHER_RECORDS = 131_072
 _GATHER_BYTES = 16 << 20
 
 _STAMPS = [

@@ -7,7 +7,7 @@ The input of a fold has the stream's columns and four more:
 
 What leaves a fold is one Arrow table of four kinds of rows:
 - a delta: partial states per key (or, in a view without grouping, one row per record);
-- late: `__late_offset` is not null; one row per record and window;
+- late: `__late_record` is not null: its partition, offset and clock; one row each and window;
 - skipped: `__skip` is true; `_events` says how many (only in a view with grouping);
 - side: `__side` is not null.
 One aggregation yields them all, so a turn is one Spark job per view.
@@ -163,14 +163,12 @@ def _grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) ->
     inner = ["__side", "__skip"]
     groups = ["__side", "__skip"]
     if query.window is not None:
-        is_late = "CASE WHEN __late AND NOT __skip THEN {} END AS {}"
         inner += [
-            is_late.format("__partition", "__late_partition"),
-            is_late.format("__offset", "__late_offset"),
-            is_late.format("__clock", "__late_clock"),
+            "CASE WHEN __late AND NOT __skip THEN struct(__partition, __offset, __clock) END "
+            "AS __late_record",
             "CASE WHEN NOT __skip THEN window.start END AS window_start",
         ]
-        groups += ["__late_partition", "__late_offset", "__late_clock", "window_start"]
+        groups += ["__late_record", "window_start"]
     folded = "CASE WHEN NOT (__skip OR __late) THEN {} END AS {}"
     inner += [folded.format(f"({key.expression})", key.name) for key in query.keys]
     groups += [key.name for key in query.keys]
