@@ -26,6 +26,7 @@ POINTS = {
     "log_torn": "an append wrote half a batch",
     "log_before_sync": "an append is written, not synced",
     "log_before_acknowledge": "an append is synced, not acknowledged",
+    "log_before_removal": "retention has given up segments, their files are still there",
 }
 
 

@@ -1,7 +1,6 @@
 """`headrace demo`: a project, traffic, the engine, and a view of it all, in one process."""
 
 import logging
-import re
 import sys
 import threading
 import time
@@ -15,8 +14,9 @@ import typer
 from headrace.cli.ask import audit_line
 from headrace.cli.interrupts import Interrupts, heed_interrupts
 from headrace.cli.output import JsonOption, console, note, show_json, show_progress, show_text
+from headrace.cli.quantities import parse_seconds
 from headrace.cli.run import set_up_logging
-from headrace.errors import AuditFailed, EngineError, UsageError
+from headrace.errors import AuditFailed, EngineError
 
 if TYPE_CHECKING:
     from headrace.cli.demo_view import Sight
@@ -42,7 +42,7 @@ def demo(
     json: JsonOption = False,
 ) -> None:
     """Show it run: shop traffic, live revenue per minute and country; Ctrl-C ends it."""
-    seconds = None if duration is None else _parse_seconds(duration)
+    seconds = None if duration is None else parse_seconds("--for", duration)
     from headrace.cli.demo_project import open_demo
     from headrace.serve.process import Stopped, serving
 
@@ -60,13 +60,6 @@ def demo(
         if found["audit"] is not None and not found["audit"]["ok"]:
             raise AuditFailed(found["audit"]["differences"])
     raise typer.Exit(interrupts.exit_code)
-
-
-def _parse_seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h|)", text.strip())
-    if found is None or float(found[1]) == 0:
-        raise UsageError(f"--for {text}: write a time such as 30s, 2m or 1h")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
 
 
 def _show_summary(found: dict[str, Any], opened: "OpenProject", *, json: bool) -> None:

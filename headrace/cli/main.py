@@ -13,10 +13,12 @@ from headrace.cli.ask import audit, explain, sql
 from headrace.cli.demo import demo
 from headrace.cli.init import init
 from headrace.cli.interrupts import INTERRUPTED
+from headrace.cli.log import log_app
 from headrace.cli.output import JsonOption, OutputClosed, note, show_json, show_text
-from headrace.cli.records import append, tail, topics
+from headrace.cli.records import append, tail
 from headrace.cli.run import run
 from headrace.cli.status import status
+from headrace.cli.topics import topics_app
 from headrace.errors import DefinitionError, HeadraceError, UsageError
 
 __all__ = ["app", "main"]
@@ -41,8 +43,10 @@ def version(json: JsonOption = False) -> None:
         show_text(f"headrace {found}")
 
 
-for command in (init, run, append, tail, topics, sql, status, audit, explain, demo, version):
+for command in (init, run, append, tail, sql, status, audit, explain, demo, version):
     app.command()(command)
+app.add_typer(topics_app, name="topics")
+app.add_typer(log_app, name="log")
 
 
 def main() -> None:

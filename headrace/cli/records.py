@@ -1,4 +1,4 @@
-"""`headrace append`, `tail` and `topics`: records into the log and out of it."""
+"""`headrace append` and `tail`: records into the log and out of it."""
 
 import sys
 from contextlib import closing, nullcontext
@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from headrace.cli.folder import ProjectOption, find_config
-from headrace.cli.output import JsonOption, make_table, note, show_json, show_renderable, show_text
+from headrace.cli.output import JsonOption, note, show_json, show_text
+from headrace.cli.topics import TopicArgument
 from headrace.errors import TopicExists, TopicNotFound, UsageError
 
 if TYPE_CHECKING:
     from headrace.engine.project import Config
     from headrace.log import EmbeddedLog
 
-__all__ = ["append", "tail", "topics"]
-
-TopicArgument = Annotated[str, typer.Argument(help="The topic's name.")]
+__all__ = ["append", "tail"]
 
 
 def append(
@@ -129,31 +128,6 @@ def _append_lines(
     return {"records": count, "empty_lines": empty, "partitions": found}
 
 
-def topics(project: ProjectOption = None, json: JsonOption = False) -> None:
-    """List the topics of the log: partitions, records, bytes."""
-    config = find_config(project)
-    from headrace.log import EmbeddedLog, Range
-
-    found = []
-    with closing(EmbeddedLog(config.log_path)) as log:
-        for topic in log.topics():
-            extents = log.extents(topic.name)
-            found.append(
-                {
-                    "topic": topic.name,
-                    "partitions": topic.partitions,
-                    "records": sum(end - first for first, end in extents.values()),
-                    "bytes": sum(log.measure(Range(place, *extents[place])) for place in extents),
-                }
-            )
-    if json:
-        for entry in found:
-            show_json(entry)
-        return
-    columns = ["topic", "partitions", "records", "bytes"]
-    show_renderable(make_table("", columns, [list(entry.values()) for entry in found]))
-
-
 def tail(
     topic: TopicArgument,
     project: ProjectOption = None,
@@ -161,7 +135,8 @@ def tail(
         str | None,
         typer.Option(
             "--from",
-            help="earliest, latest, or an offset; earliest, with --follow latest, is the default.",
+            help="earliest (the default), latest (that of --follow), an offset, or a time in ISO "
+            "8601, UTC unless it says otherwise.",
         ),
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more.")] = False,
@@ -169,11 +144,15 @@ def tail(
     json: JsonOption = False,
 ) -> None:
     """Show the records of a topic, by arrival: partition, offset, arrival, key, value, headers."""
+    from headrace.cli.tailing import parse_time, record_text, record_to_json, tail_records
+
     start = start or ("latest" if follow else "earliest")
-    if start not in ("earliest", "latest") and not start.isdecimal():
-        raise UsageError(f"--from {start}: write earliest, latest, or an offset of 0 or more")
+    if start not in ("earliest", "latest") and not start.isdecimal() and not parse_time(start):
+        raise UsageError(
+            f"--from {start}: write earliest, latest, an offset of 0 or more, or a time such as "
+            f"2026-01-31T12:00:00Z"
+        )
     config = find_config(project)
-    from headrace.cli.tailing import record_text, record_to_json, tail_records
     from headrace.log import EmbeddedLog
 
     with closing(EmbeddedLog(config.log_path)) as log:

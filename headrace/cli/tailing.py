@@ -2,15 +2,15 @@
 
 import heapq
 import itertools
-import time
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
+from time import sleep
 from typing import Any, NamedTuple
 
 from headrace.cli.output import moment, printable
 from headrace.log import Log, Partition, Range
 
-__all__ = ["TailRecord", "record_text", "record_to_json", "tail_records"]
+__all__ = ["TailRecord", "parse_time", "record_text", "record_to_json", "tail_records"]
 
 POLL_SECONDS = 0.1
 # Records are shown one by one, so there is no use in decoding many at once.
@@ -32,7 +32,7 @@ class TailRecord(NamedTuple):
 def tail_records(
     log: Log, topic: str, start: str, *, follow: bool, limit: int | None
 ) -> Iterator[TailRecord]:
-    """Yield records from a start on: "earliest", "latest" or an offset, the same in each partition.
+    """Yield records from a start on: "earliest", "latest", an offset in each partition, or a time.
 
     Within a partition they come in offset order; between partitions by arrival, as far as what is
     there at one look can tell. With `follow` it does not end.
@@ -44,11 +44,19 @@ def _all_records(log: Log, topic: str, start: str, *, follow: bool) -> Iterator[
     position: dict[Partition, int] = {}
     for partition, extent in log.extents(topic).items():
         wanted = {"earliest": extent.first_offset, "latest": extent.end_offset}
-        position[partition] = wanted[start] if start in wanted else int(start)
+        if start in wanted:
+            position[partition] = wanted[start]
+        elif start.isdecimal():
+            position[partition] = int(start)
+        else:
+            time = parse_time(start)
+            assert time is not None
+            position[partition] = log.offset_at(partition, _micros(time))
     while True:
         ranges = []
         for partition, extent in log.extents(topic).items():
-            begin = max(position[partition], extent.first_offset)
+            # A partition that was added meanwhile is new from its start.
+            begin = max(position.get(partition, 0), extent.first_offset)
             if begin < extent.end_offset:
                 ranges.append(Range(partition, begin, extent.end_offset))
                 position[partition] = extent.end_offset
@@ -56,7 +64,16 @@ def _all_records(log: Log, topic: str, start: str, *, follow: bool) -> Iterator[
         if not follow:
             return
         if not ranges:
-            time.sleep(POLL_SECONDS)
+            sleep(POLL_SECONDS)
+
+
+def parse_time(text: str) -> datetime | None:
+    """Return a time in ISO 8601, in UTC unless it says otherwise; None if it is none."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def _read(log: Log, range: Range) -> Iterator[TailRecord]:

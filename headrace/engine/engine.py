@@ -234,7 +234,20 @@ class Engine:
                 return None
         return PlannedTurn(unit.name, planned.turn, self.epoch, planned.ranges)
 
+    def _notice_partitions(self, unit: Unit) -> None:
+        """Let a unit read partitions that were added to its topics, from their start."""
+        for name, topic in unit.topics().items():
+            added = {
+                StreamPartition(name, partition.number): Progress(extent.first_offset)
+                for partition, extent in self.tools.log.extents(topic).items()
+                if StreamPartition(name, partition.number) not in unit.progress
+            }
+            if added:
+                logger.info("%s: reads %d partitions that were added", name, len(added))
+                unit.progress = {**unit.progress, **added}
+
     def _plan(self, unit: Unit, max_records: int | None) -> PlannedTurn | None:
+        self._notice_partitions(unit)
         extents = self.extents(unit)
         ends = {key: extent.end_offset for key, extent in extents.items()}
         waiting = backlog(unit.progress, ends)

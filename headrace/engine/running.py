@@ -1,12 +1,15 @@
 """Run an engine: the main unit here, every other unit in a thread of its own."""
 
 import threading
+import time
 
 from headrace.engine.engine import Engine
 from headrace.engine.unit import Unit
 from headrace.ledger.entries import MAIN, HoldingState
 
 __all__ = ["run_engine"]
+
+MAINTAIN_SECONDS = 60
 
 
 def run_engine(engine: Engine, stop: threading.Event, *, once: bool = False) -> None:
@@ -20,8 +23,12 @@ def run_engine(engine: Engine, stop: threading.Event, *, once: bool = False) -> 
     main = engine.units[MAIN]
     followers: dict[str, threading.Thread] = {}
     failures: list[BaseException] = []
+    maintain_at = time.monotonic()
     try:
         while not stop.is_set() and not failures:
+            if time.monotonic() >= maintain_at:
+                engine.tools.log.maintain()
+                maintain_at = time.monotonic() + MAINTAIN_SECONDS
             _follow_new_units(engine, followers, failures, stop)
             with engine.join_lock:
                 pass  # a unit that waits to be swapped in goes first

@@ -13,6 +13,7 @@ from headrace.log.base import (
     Range,
     Split,
     Topic,
+    TopicSettings,
 )
 from headrace.log.embedded import EmbeddedLog
 from headrace.log.murmur2 import partition_of
@@ -32,6 +33,7 @@ __all__ = [
     "Range",
     "Split",
     "Topic",
+    "TopicSettings",
     "partition_of",
     "records",
 ]

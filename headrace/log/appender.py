@@ -33,6 +33,7 @@ from headrace.log.ends import Ends, Mark, read_ends, write_ends
 from headrace.log.files import OpenFile, disk_errors, locked
 from headrace.log.follower import Follower
 from headrace.log.format import decode_batch_header, encode_batch
+from headrace.log.retention import first_kept
 from headrace.log.segments import list_segments, segment_path
 from headrace.log.tail import Tail
 
@@ -48,6 +49,7 @@ class Written(NamedTuple):
     cuts: int
     acknowledged: bool
     duplicate: bool
+    rolled: bool = False
 
 
 class Appender:
@@ -111,7 +113,8 @@ class Appender:
                 payload, count=count, base_offset=start, arrival_us=arrival_us, producer=producer
             )
             # A segment takes at least one batch, however large that is.
-            if tail.mark.position + len(data) > self._segment_bytes and start > tail.mark.segment:
+            full = tail.mark.position + len(data) > self._segment_bytes
+            if rolls := full and start > tail.mark.segment:
                 self._sync_for_roll(ends)
                 ends = self._follower.roll(ends)
             self._write_batch(data, tail.mark.position)
@@ -119,7 +122,7 @@ class Appender:
             acknowledged = ends.acknowledged if self._sync else tail.mark
             ends = ends._replace(acknowledged=acknowledged, written=tail.mark)
             return self._up_to(write_ends(self._ends_path, ends), duplicate=False)._replace(
-                start=start
+                start=start, rolled=rolls
             )
 
     def make_durable(self, written: Written) -> None:
@@ -146,6 +149,33 @@ class Appender:
                 now = self._check_kept(read_ends(self._ends_path), written)
                 acknowledged = max(now.acknowledged, ends.written)
                 write_ends(self._ends_path, now._replace(acknowledged=acknowledged))
+
+    def expire(self, *, before_us: int | None, max_bytes: int | None) -> None:
+        """Remove the oldest segments as retention says; the last one stays, empty if it must.
+
+        A segment goes when all of it arrived before `before_us`, or when those after it have
+        `max_bytes` by themselves. Readers lose the offsets first, then the files go.
+        """
+        with self._lock(), disk_errors(self._folder):
+            ends = self._follower.catch_up()
+            tail = self._follower.tail
+            holds_records = tail.mark.offset > tail.mark.segment
+            if before_us is not None and holds_records and tail.last_arrival_us < before_us:
+                self._sync_for_roll(ends)
+                ends = self._follower.roll(ends)
+            first = first_kept(
+                self._folder, self._partition, before_us=before_us, max_bytes=max_bytes
+            )
+            if first > ends.first:
+                ends = write_ends(self._ends_path, ends._replace(first=first))
+                if self._sync:
+                    # Or a power loss could make what was removed look lost.
+                    OpenFile(self._ends_path).sync()
+                faults.reach("log_before_removal")
+            # Also what a process left that died between the two.
+            for base in list_segments(self._folder):
+                if base < ends.first:
+                    segment_path(self._folder, base).unlink()
 
     def close(self) -> None:
         """Let go of the open file."""

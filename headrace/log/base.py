@@ -9,6 +9,8 @@ Promises every implementation keeps, held by `headrace.testing.log_contract`:
 - The same key goes to the same partition, the one Kafka's default partitioner picks.
 - A batch of a producer is stored once: a sequence at or below the newest one stored for that
   producer and partition is answered with `duplicate`, and an older epoch raises ProducerFenced.
+- Retention removes the oldest records only, and no more than a topic's settings say. Who asks for
+  one that is gone gets PositionLost with the first offset that is left.
 """
 
 from collections.abc import Iterator
@@ -29,6 +31,7 @@ __all__ = [
     "Range",
     "Split",
     "Topic",
+    "TopicSettings",
 ]
 
 DEFAULT_PARTITIONS = 4
@@ -45,11 +48,22 @@ RECORDS = pa.schema(
 )
 
 
+class TopicSettings(NamedTuple):
+    """How long a topic keeps its records; None is forever, and without a limit.
+
+    Both say what is kept at least: records go in the chunks that they are stored in.
+    """
+
+    retention_ms: int | None = None  # by arrival
+    retention_bytes: int | None = None  # of each partition
+
+
 class Topic(NamedTuple):
-    """A topic and the number of its partitions."""
+    """A topic, the number of its partitions, and how long it keeps records."""
 
     name: str
     partitions: int
+    settings: TopicSettings = TopicSettings()
 
 
 class Partition(NamedTuple):
@@ -113,8 +127,32 @@ class Split(Protocol):
 class Log(Protocol):
     """Topics of partitions of records. Safe to use from several threads and processes."""
 
-    def create_topic(self, name: str, *, partitions: int = DEFAULT_PARTITIONS) -> Topic:
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = DEFAULT_PARTITIONS,
+        settings: TopicSettings = TopicSettings(),  # noqa: B008 - a frozen value
+    ) -> Topic:
         """Make a topic. TopicExists, InvalidTopic."""
+        ...
+
+    def change_topic(
+        self,
+        name: str,
+        *,
+        partitions: int | None = None,
+        settings: TopicSettings | None = None,
+    ) -> Topic:
+        """Give a topic more partitions, or other settings. TopicNotFound, InvalidTopic.
+
+        With more partitions a key may go to another one from now on: what was appended before
+        stays where it is, so records of that key are no longer all in one order.
+        """
+        ...
+
+    def delete_topic(self, name: str) -> None:
+        """Remove a topic and its records for good. TopicNotFound."""
         ...
 
     def topics(self) -> list[Topic]:
@@ -148,6 +186,10 @@ class Log(Protocol):
         """Return what each partition holds now. TopicNotFound."""
         ...
 
+    def offset_at(self, partition: Partition, time_us: int) -> int:
+        """Return the first offset that arrived at a time (µs since 1970) or later, or the end."""
+        ...
+
     def read(self, range: Range, *, max_batch_records: int = 65_536) -> Iterator[pa.RecordBatch]:
         """Yield the records of a range in offset order, as RECORDS batches.
 
@@ -161,6 +203,10 @@ class Log(Protocol):
 
     def splits(self, range: Range, *, max_records: int) -> list[Split]:
         """Cut a range into parts of about `max_records` that other processes can read."""
+        ...
+
+    def maintain(self) -> None:
+        """Remove what retention no longer keeps, where nobody else does it."""
         ...
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """The embedded log: topics in a folder, shared by any number of threads and processes.
 
-    <path>/<topic>/topic.json                      number of partitions (topics.py)
+    <path>/<topic>/topic.json                      partitions and settings (topics.py)
     <path>/<topic>/<partition>/<20 digits>.log     segments: batches of records (format.py)
-    <path>/<topic>/<partition>/ends                acknowledged and written end (ends.py)
+    <path>/<topic>/<partition>/ends                first offset, both ends (ends.py)
     <path>/<topic>/<partition>/lock                who holds it may write (files.py)
 
 Promises, besides those of `base.Log`:
@@ -10,6 +10,8 @@ Promises, besides those of `base.Log`:
 - All records of one append have one arrival per partition, the clock's, but never before the last.
 - What an append brings to one partition is whole or not there. Not promised: that a crash in the
   middle of an append without `partition` leaves all of its partitions with their share, or none.
+- Retention removes whole segments (retention.py): when an append begins a new one, and in
+  `maintain`, which the running engine calls every minute.
 """
 
 import threading
@@ -20,7 +22,7 @@ from typing import cast
 
 import pyarrow as pa
 
-from headrace.errors import UsageError
+from headrace.errors import LogError, TopicNotFound, UsageError
 from headrace.log.appender import Appender, Written
 from headrace.log.base import (
     DEFAULT_PARTITIONS,
@@ -32,12 +34,22 @@ from headrace.log.base import (
     Range,
     Split,
     Topic,
+    TopicSettings,
 )
 from headrace.log.files import disk_errors, make_folder
 from headrace.log.format import encode_payload
 from headrace.log.reader import Reader
 from headrace.log.records import check_records, share_out
-from headrace.log.topics import create_topic_folder, list_topics, load_topic
+from headrace.log.topics import (
+    StoredTopic,
+    change_topic_folder,
+    create_topic_folder,
+    delete_topic_folder,
+    list_topics,
+    load_topic,
+    topic_stamp,
+)
+from headrace.log.verify import CheckedSegment, verify_partition
 
 __all__ = ["EmbeddedLog"]
 
@@ -71,7 +83,7 @@ class EmbeddedLog:
         self._sync = sync
         self._segment_bytes = segment_bytes
         self._mutex = threading.Lock()
-        self._topics: dict[str, Topic] = {}
+        self._topics: dict[str, tuple[object, StoredTopic]] = {}
         self._appenders: dict[Partition, Appender] = {}
         self._readers: dict[Partition, Reader] = {}
         self._keyless: dict[str, int] = {}
@@ -79,12 +91,37 @@ class EmbeddedLog:
         with disk_errors(self._path):
             make_folder(self._path)
 
-    def create_topic(self, name: str, *, partitions: int = DEFAULT_PARTITIONS) -> Topic:
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = DEFAULT_PARTITIONS,
+        settings: TopicSettings = TopicSettings(),  # noqa: B008 - a frozen value
+    ) -> Topic:
         """Make a topic. TopicExists, InvalidTopic."""
         self._check_open()
-        topic = Topic(name, partitions)
+        topic = Topic(name, partitions, settings)
         create_topic_folder(self._path, topic, sync=self._sync)
         return topic
+
+    def change_topic(
+        self,
+        name: str,
+        *,
+        partitions: int | None = None,
+        settings: TopicSettings | None = None,
+    ) -> Topic:
+        """Give a topic more partitions, or other settings. TopicNotFound, InvalidTopic."""
+        self._check_open()
+        return change_topic_folder(
+            self._path, name, partitions=partitions, settings=settings, sync=self._sync
+        )
+
+    def delete_topic(self, name: str) -> None:
+        """Remove a topic and its records for good. TopicNotFound."""
+        self._check_open()
+        delete_topic_folder(self._path, name)
+        self._forget(name)
 
     def topics(self) -> list[Topic]:
         """Return all topics, by name."""
@@ -94,9 +131,29 @@ class EmbeddedLog:
     def topic(self, name: str) -> Topic:
         """Return one topic. TopicNotFound."""
         self._check_open()
-        if name not in self._topics:
-            self._topics[name] = load_topic(self._path, name)
-        return self._topics[name]
+        stamp = topic_stamp(self._path, name)
+        known = self._topics.get(name)
+        if known is not None and known[0] == stamp:
+            return known[1].topic
+        try:
+            found = load_topic(self._path, name)
+        except TopicNotFound:
+            self._forget(name)
+            raise
+        if known is not None and known[1].id != found.id:
+            self._forget(name)
+        self._topics[name] = (stamp, found)
+        return found.topic
+
+    def _forget(self, name: str) -> None:
+        """Let go of a topic that was deleted, here or by another process."""
+        with self._mutex:
+            self._topics.pop(name, None)
+            self._keyless.pop(name, None)
+            for partition in [place for place in self._appenders if place.topic == name]:
+                self._appenders.pop(partition).close()
+            for partition in [place for place in self._readers if place.topic == name]:
+                del self._readers[partition]
 
     def append(
         self,
@@ -125,6 +182,20 @@ class EmbeddedLog:
             shares = list(share_out(batch, partitions=partitions, keyless=keyless))
         else:
             shares = [(partition, batch)]
+        try:
+            written = self._write(topic, shares, producer)
+        except LogError:
+            self.topic(topic)  # TopicNotFound: it was deleted meanwhile
+            raise
+        if any(each.rolled for _, each in written):
+            self._expire(topic)
+        if any(each.duplicate for _, each in written):
+            return Appended([], duplicate=True)
+        return Appended([Range(place, each.start, each.end.offset) for place, each in written])
+
+    def _write(
+        self, topic: str, shares: list[tuple[int, pa.RecordBatch]], producer: Producer | None
+    ) -> list[tuple[Partition, Written]]:
         written: list[tuple[Partition, Written]] = []
         for number, rows in shares:
             place = Partition(topic, number)
@@ -133,9 +204,7 @@ class EmbeddedLog:
             )
         for place, each in written:
             self._appender(place).make_durable(each)
-        if any(each.duplicate for _, each in written):
-            return Appended([], duplicate=True)
-        return Appended([Range(place, each.start, each.end.offset) for place, each in written])
+        return written
 
     def last_sequence(self, partition: Partition, producer_id: str) -> int | None:
         """Return the newest sequence stored for a producer, None when it has none here."""
@@ -146,6 +215,11 @@ class EmbeddedLog:
         """Return what each partition holds now. TopicNotFound, LogDamaged."""
         places = [Partition(topic, number) for number in range(self.topic(topic).partitions)]
         return {place: self._reader(place).extent(self._appender(place).ends()) for place in places}
+
+    def offset_at(self, partition: Partition, time_us: int) -> int:
+        """Return the first offset that arrived at a time or later, or the end. LogDamaged."""
+        self._check_partition(partition)
+        return self._reader(partition).offset_at(time_us, self._appender(partition).ends())
 
     def read(self, range: Range, *, max_batch_records: int = 65_536) -> Iterator[pa.RecordBatch]:
         """Yield the records of a range in offset order, as RECORDS batches.
@@ -169,6 +243,28 @@ class EmbeddedLog:
         splits = self._reader(range.partition).splits(range, ends, max_records=max_records)
         # The protocol's `range` may be set; a split's may not, which no user of one tries.
         return cast(list[Split], splits)
+
+    def verify(self, topic: str) -> Iterator[CheckedSegment]:
+        """Check every stored byte of a topic, segment by segment; damage is told, not raised."""
+        for number in range(self.topic(topic).partitions):
+            place = Partition(topic, number)
+            ends = self._appender(place).ends()
+            yield from verify_partition(self._folder(place), place, ends)
+
+    def maintain(self) -> None:
+        """Remove the segments that retention no longer keeps."""
+        for topic in self.topics():
+            self._expire(topic.name)
+
+    def _expire(self, name: str) -> None:
+        topic = self.topic(name)
+        keep_ms, max_bytes = topic.settings
+        if keep_ms is None and max_bytes is None:
+            return
+        before_us = None if keep_ms is None else self._clock() - keep_ms * 1000
+        for number in range(topic.partitions):
+            appender = self._appender(Partition(name, number))
+            appender.expire(before_us=before_us, max_bytes=max_bytes)
 
     def close(self) -> None:
         """Release files and locks; what was acknowledged stays, and batches read stay valid."""

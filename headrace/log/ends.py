@@ -1,26 +1,30 @@
-"""Where a partition ends: one small file that all processes share.
+"""Where a partition begins and ends: one small file that all processes share.
 
-Two ends. The *written* end is where the next batch goes; the *acknowledged* end is how far readers
+The *first* offset is where the oldest segment that is kept begins; files before it are about to be
+removed. The *written* end is where the next batch goes; the *acknowledged* end is how far readers
 see, and nothing before it is ever cut. The file holds two slots; a change goes to the older one, so
 that the newer stays whole whatever happens to the write. Slots begin at the bytes 0 and 128:
 
     byte  size  field
        0     3  magic "HRE"
-       3     1  version, 1
+       3     1  version, 2
        4     4  zero
        8     8  generation: the slot with the larger one counts
       16     8  cuts: another number whenever bytes before the written end were cut
       24    24  acknowledged end: offset, base offset of its segment, byte position in it
       48    24  written end: offset, base offset of its segment, byte position in it
-      72     8  checksum: xxh3_64 of the bytes [0, 72)
+      72     8  first offset
+      80     8  checksum: xxh3_64 of the bytes [0, 80)
 
+Version 1 has no first offset, which was always 0, and the checksum in its place.
 A written end at byte 0 of a segment means that the segment is about to be made.
 
 Promises:
 - A reader without a lock gets ends that were true at some moment while it read.
 - A writer, who holds the partition's lock, replaces both ends at once.
-Not promised: that the newest slot survives a power loss; then `appender` finds the ends again,
-since what is acknowledged was synced into the segments before.
+- What retention removes is given up here, and synced, before its files go.
+Not promised: that a newer slot survives a power loss; then `appender` finds the ends again, since
+what is acknowledged was synced into the segments before.
 """
 
 import os
@@ -35,8 +39,10 @@ from headrace.log.files import FILE_MODE, write_whole
 
 __all__ = ["Ends", "Mark", "encode_ends", "read_ends", "write_ends"]
 
-_MAGIC = b"HRE\x01"
-_SLOT = struct.Struct("<4sIQqqqqqqq")
+_MAGIC = b"HRE\x02"
+_SLOT = struct.Struct("<4sIQqqqqqqqq")
+_MAGIC_1 = b"HRE\x01"
+_SLOT_1 = struct.Struct("<4sIQqqqqqqq")
 _CHECKSUM = struct.Struct("<Q")
 _SLOT_STRIDE = 128
 _GENERATION = slice(8, 16)
@@ -58,26 +64,29 @@ class Ends(NamedTuple):
     cuts: int
     acknowledged: Mark
     written: Mark
+    first: int = 0
 
 
 def encode_ends(ends: Ends) -> bytes:
     """Return the bytes of one slot."""
-    slot = _SLOT.pack(_MAGIC, 0, ends.generation, ends.cuts, *ends.acknowledged, *ends.written)
+    generation, cuts, acknowledged, written, first = ends
+    slot = _SLOT.pack(_MAGIC, 0, generation, cuts, *acknowledged, *written, first)
     return slot + _CHECKSUM.pack(xxhash.xxh3_64_intdigest(slot))
 
 
 def _decode_slots(data: bytes) -> Ends | None:
     slots = [data[:_SLOT_STRIDE], data[_SLOT_STRIDE:]]
-    if len(slots[1]) >= _SLOT.size + _CHECKSUM.size:
+    if len(slots[1]) >= _SLOT_1.size + _CHECKSUM.size:
         # The newer one first; the other is looked at only if that one is not whole.
         slots.sort(key=lambda slot: slot[_GENERATION][::-1], reverse=True)
     for slot in slots:
-        if len(slot) < _SLOT.size + _CHECKSUM.size:
+        layout = {_MAGIC: _SLOT, _MAGIC_1: _SLOT_1}.get(slot[:4])
+        if layout is None or len(slot) < layout.size + _CHECKSUM.size:
             continue
-        magic, _, generation, cuts, *marks = _SLOT.unpack_from(slot)
-        (checksum,) = _CHECKSUM.unpack_from(slot, _SLOT.size)
-        if magic == _MAGIC and xxhash.xxh3_64_intdigest(slot[: _SLOT.size]) == checksum:
-            return Ends(generation, cuts, Mark(*marks[:3]), Mark(*marks[3:]))
+        _, _, generation, cuts, *marks = layout.unpack_from(slot)
+        (checksum,) = _CHECKSUM.unpack_from(slot, layout.size)
+        if xxhash.xxh3_64_intdigest(slot[: layout.size]) == checksum:
+            return Ends(generation, cuts, Mark(*marks[:3]), Mark(*marks[3:6]), *marks[6:])
     return None
 
 

@@ -119,7 +119,8 @@ class Follower:
         if ends is None or not known:
             generation = 0 if ends is None else ends.generation
             # Cuts becomes another number than before, so that who waits for a sync notices.
-            ends = Ends(generation, secrets.randbits(62), tail.mark, tail.mark)
+            first = bases[0] if ends is None else ends.first
+            ends = Ends(generation, secrets.randbits(62), tail.mark, tail.mark, first)
         self._file = OpenFile(segment_path(self._folder, bases[-1]))
         self._tail, self._cuts = tail, ends.cuts
         return ends, known

@@ -7,6 +7,7 @@ Promises:
 - A split reads the same records in any process, from the files alone.
 """
 
+import bisect
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,15 @@ import pyarrow as pa
 from headrace.errors import PositionLost, UsageError
 from headrace.log.base import Extent, Partition, Range
 from headrace.log.ends import Ends
-from headrace.log.segments import MAX_OPEN_SEGMENTS, Piece, Segment, list_segments
+from headrace.log.segments import (
+    MAX_OPEN_SEGMENTS,
+    Piece,
+    Segment,
+    damaged,
+    gone,
+    list_segments,
+    segment_path,
+)
 
 __all__ = ["EmbeddedSplit", "Reader"]
 
@@ -57,7 +66,7 @@ class Reader:
 
     def extent(self, ends: Ends) -> Extent:
         """Return what readers may see while the partition ends like this."""
-        return Extent(self._list(ends)[0], ends.acknowledged.offset)
+        return Extent(ends.first, ends.acknowledged.offset)
 
     def read(self, range: Range, ends: Ends, *, max_batch_records: int) -> Iterator[pa.RecordBatch]:
         """Yield the records of a range. PositionLost at once, LogDamaged on the way."""
@@ -109,15 +118,15 @@ class Reader:
             raise PositionLost(
                 f"{range.partition}@{range.start}: the next record to read is gone; the log begins "
                 f"at {first_offset} and ends at {end_offset}. Retention overtook the reader, or "
-                f"the topic was made anew. Raise its retention, then rebuild with "
-                f"`headrace replay`."
+                f"the topic was made anew. Raise its retention, then rebuild from what the log "
+                f"still has."
             )
         if range.end > end_offset:
             raise PositionLost(
                 f"{range.partition}@{end_offset}: no record to read up to {range.end}; the log "
                 f"begins at {first_offset} and ends at {end_offset}. The topic was made anew, or "
-                f"the range was not taken from `extents`. Read to {end_offset}, or rebuild with "
-                f"`headrace replay`."
+                f"the range was not taken from `extents`. Read to {end_offset}, or rebuild "
+                f"from what the log has."
             )
 
     def _parts(self, range: Range, ends: Ends) -> Iterator[tuple[Segment, int, int, int]]:
@@ -134,16 +143,44 @@ class Reader:
                 size = acknowledged.position if base == acknowledged.segment else whole
                 yield segment, start, end, size
 
+    def offset_at(self, time_us: int, ends: Ends) -> int:
+        """Return the first offset that arrived at a time or later; the end if there is none."""
+        bases = self._list(ends)
+        # A segment's header says when the last record before it arrived, and arrival never goes
+        # back: what is sought is in the last segment before which all is too early.
+        after = bisect.bisect_left(
+            bases, time_us, lo=1, key=lambda base: self._segment(base).header().last_arrival_us
+        )
+        base = bases[after - 1]
+        segment = self._segment(base)
+        last = base == ends.acknowledged.segment
+        size = ends.acknowledged.position if last else segment.path.stat().st_size
+        return segment.offset_at(time_us, size=size)
+
     def _list(self, ends: Ends) -> list[int]:
         with self._mutex:
             if not self._bases or self._bases[-1] < ends.acknowledged.segment:
                 self._bases = list_segments(self._folder)
+            for base in [base for base in self._segments if base < ends.first]:
+                del self._segments[base]
             # A segment past the acknowledged end was made after these ends were read.
-            return [base for base in self._bases if base <= ends.acknowledged.segment]
+            bases = [b for b in self._bases if ends.first <= b <= ends.acknowledged.segment]
+        if bases[:1] != [ends.first]:
+            path = segment_path(self._folder, ends.first)
+            if path.exists():
+                raise RuntimeError(f"{path} is there and was not listed")
+            raise damaged(path, 0, self._partition, ends.first, "the file is gone")
+        return bases
+
+    def _open(self, base: int) -> Segment:
+        return Segment(self._folder, self._partition, base)
 
     def _segment(self, base: int) -> Segment:
         with self._mutex:
-            segment = self._segments.pop(base, None) or Segment(self._folder, self._partition, base)
+            try:
+                segment = self._segments.pop(base, None) or self._open(base)
+            except FileNotFoundError as error:
+                raise gone(self._partition, base, segment_path(self._folder, base)) from error
             self._segments[base] = segment
             if len(self._segments) > MAX_OPEN_SEGMENTS:
                 self._segments.popitem(last=False)

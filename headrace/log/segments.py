@@ -66,6 +66,19 @@ def damaged(
     )
 
 
+def gone(partition: Partition, offset: int, path: Path) -> PositionLost:
+    """Return the error for a segment that was removed before it was read."""
+    try:
+        left = f"the log begins at {list_segments(path.parent)[0]} now"
+    except (FileNotFoundError, IndexError):
+        left = "the topic is gone"
+    return PositionLost(
+        f"{partition}@{offset}: the next record to read is gone, with the file {path}; {left}. "
+        f"Retention overtook the reader, or the topic was deleted. Raise its retention, then "
+        f"rebuild from what the log still has."
+    )
+
+
 class Piece(NamedTuple):
     """Offsets `[start, end)` of one segment, and the byte where the batch with `start` begins."""
 
@@ -99,11 +112,7 @@ class Piece(NamedTuple):
         try:
             return map_file(self.path)
         except FileNotFoundError as error:
-            raise PositionLost(
-                f"{self.partition}@{self.start}: the next record to read is gone, with the file "
-                f"{self.path}. Retention overtook the reader, or the topic was made anew. Raise "
-                f"its retention, then rebuild with `headrace replay`."
-            ) from error
+            raise gone(self.partition, self.start, self.path) from error
 
 
 class Segment:
@@ -163,6 +172,24 @@ class Segment:
                     self._latest = (expected, position)
                     return position, header
                 expected, position = header.end_offset, position + header.length
+
+    def offset_at(self, time_us: int, *, size: int) -> int:
+        """Return the first offset before byte `size` that arrived at a time or later, or the end.
+
+        Batches are walked one by one: some 2 us each.
+        """
+        view = memoryview(self.buffer(size))
+        offset, position = self.base_offset, self.header().length
+        while position < size:
+            try:
+                header = decode_batch_header(view, position)
+                check_place(header, offset)
+            except Unreadable as error:
+                raise damaged(self.path, position, self._partition, offset, str(error)) from error
+            if header.arrival_us >= time_us:
+                return offset
+            offset, position = header.end_offset, position + header.length
+        return offset
 
     def piece(self, start: int, end: int, *, size: int) -> Piece:
         """Return where the offsets `[start, end)` of this segment are. LogDamaged."""

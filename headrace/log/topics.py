@@ -1,11 +1,14 @@
 """Topics as folders: `<log>/<topic>/topic.json`, and one folder per partition.
 
-`topic.json`, version 1: {"version": 1, "partitions": <number>}.
+`topic.json`, version 2: {"version": 2, "id": <random>, "partitions": <number>,
+"retention_ms": <number or null>, "retention_bytes": <number or null>}. The id tells a topic from an
+older one of the same name. Version 1 has `partitions` only.
 
 Promises:
 - A topic is there whole, with all its partitions, or not at all; of two who create it at once, one
   gets TopicExists.
-- A creator that died leaves at most a folder whose name no topic can have; the next one removes it.
+- A creator or deleter that died leaves at most a folder whose name no topic can have; the next one
+  removes it. One that died adding partitions leaves folders that nobody reads.
 """
 
 import json
@@ -13,9 +16,10 @@ import re
 import secrets
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 from headrace.errors import InvalidTopic, LogError, TopicExists, TopicNotFound
-from headrace.log.base import Topic
+from headrace.log.base import Topic, TopicSettings
 from headrace.log.ends import Ends, Mark, write_ends
 from headrace.log.files import (
     disk_errors,
@@ -28,19 +32,38 @@ from headrace.log.follower import make_segment
 from headrace.log.format import NO_ARRIVAL
 from headrace.log.tail import Tail
 
-__all__ = ["MAX_PARTITIONS", "check_topic", "create_topic_folder", "list_topics", "load_topic"]
+__all__ = [
+    "MAX_PARTITIONS",
+    "StoredTopic",
+    "change_topic_folder",
+    "check_topic",
+    "create_topic_folder",
+    "delete_topic_folder",
+    "list_topics",
+    "load_topic",
+    "topic_stamp",
+]
 
 MAX_PARTITIONS = 1024
-VERSION = 1
+VERSION = 2
+_FOREVER = TopicSettings()
 # Kafka's rule, so that a topic can move there under the same name.
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 # "~" is in no topic's name.
 _LOCK = "~lock"
 _CREATING = "~creating-"
+_DELETING = "~deleting-"
 
 
-def check_topic(name: str, partitions: int) -> None:
-    """Refuse a name or a number of partitions that a topic cannot have. InvalidTopic."""
+class StoredTopic(NamedTuple):
+    """A topic as its file says; `id` differs from that of an older topic of the same name."""
+
+    topic: Topic
+    id: str
+
+
+def check_topic(name: str, partitions: int, settings: TopicSettings = _FOREVER) -> None:
+    """Refuse what a topic cannot have as name, partitions or settings. InvalidTopic."""
     if not _NAME.fullmatch(name) or name in (".", ".."):
         raise InvalidTopic(
             f"{name!r} cannot be a topic's name. Use 1 to 249 of the letters a-z and A-Z, digits, "
@@ -50,6 +73,12 @@ def check_topic(name: str, partitions: int) -> None:
         raise InvalidTopic(
             f"{name}: a topic cannot have {partitions} partitions. Use 1 to {MAX_PARTITIONS}."
         )
+    for setting, value in settings._asdict().items():
+        if value is not None and value < 1:
+            raise InvalidTopic(
+                f"{name}: {setting} cannot be {value}. Use 1 or more, or leave it out to keep "
+                f"everything."
+            )
 
 
 def create_topic_folder(path: Path, topic: Topic, *, sync: bool) -> None:
@@ -61,16 +90,13 @@ def create_topic_folder(path: Path, topic: Topic, *, sync: bool) -> None:
             raise TopicExists(
                 f"{topic.name}: the topic is there already, in {final}. Use it, or another name."
             )
-        # We hold the lock, so whoever made these is dead.
-        for leftover in path.glob(f"{_CREATING}*"):
-            shutil.rmtree(leftover)
+        _remove_leftovers(path)
         creating = path / f"{_CREATING}{secrets.token_hex(8)}"
         make_folder(creating)
         try:
             for number in range(topic.partitions):
                 _make_partition(creating / str(number), sync=sync)
-            content = json.dumps({"version": VERSION, "partitions": topic.partitions})
-            write_new_file(creating / "topic.json", content.encode(), sync=sync)
+            _write_topic(creating, StoredTopic(topic, secrets.token_hex(8)), sync=sync)
             creating.rename(final)
         except OSError:
             shutil.rmtree(creating, ignore_errors=True)
@@ -79,16 +105,76 @@ def create_topic_folder(path: Path, topic: Topic, *, sync: bool) -> None:
             sync_folder(path)
 
 
+def change_topic_folder(
+    path: Path,
+    name: str,
+    *,
+    partitions: int | None,
+    settings: TopicSettings | None,
+    sync: bool,
+) -> Topic:
+    """Add partitions, or change settings. TopicNotFound, InvalidTopic, DiskFull."""
+    with locked(path / _LOCK), disk_errors(path):
+        old, id = load_topic(path, name)
+        topic = Topic(
+            name,
+            old.partitions if partitions is None else partitions,
+            old.settings if settings is None else settings,
+        )
+        check_topic(*topic)
+        if topic.partitions < old.partitions:
+            raise InvalidTopic(
+                f"{name}: it has {old.partitions} partitions, and they cannot become "
+                f"{topic.partitions}: their records would be lost. Make a topic with fewer, and "
+                f"append to that one."
+            )
+        for number in range(old.partitions, topic.partitions):
+            folder = path / name / str(number)
+            if folder.exists():
+                shutil.rmtree(folder)  # of somebody who died before saying that it is there
+            _make_partition(folder, sync=sync)
+        _write_topic(path / name, StoredTopic(topic, id), sync=sync)
+    return topic
+
+
+def delete_topic_folder(path: Path, name: str) -> None:
+    """Remove a topic's folder. TopicNotFound."""
+    with locked(path / _LOCK), disk_errors(path):
+        load_topic(path, name)
+        # One step for all who look; then the files go.
+        (path / name).rename(path / f"{_DELETING}{secrets.token_hex(8)}")
+        sync_folder(path)
+        _remove_leftovers(path)
+
+
+def _remove_leftovers(path: Path) -> None:
+    # We hold the lock, so whoever made these is done or dead.
+    for pattern in (f"{_CREATING}*", f"{_DELETING}*"):
+        for leftover in path.glob(pattern):
+            shutil.rmtree(leftover)
+
+
+def _write_topic(folder: Path, stored: StoredTopic, *, sync: bool) -> None:
+    content = {
+        "version": VERSION,
+        "id": stored.id,
+        "partitions": stored.topic.partitions,
+        **stored.topic.settings._asdict(),
+    }
+    write_new_file(folder / "topic.json", json.dumps(content).encode(), sync=sync)
+
+
 def _make_partition(folder: Path, *, sync: bool) -> None:
     make_folder(folder)
     position = make_segment(folder, Tail(Mark(0, 0, 0), NO_ARRIVAL, {}), sync=sync)
     start = Mark(0, 0, position)
-    write_ends(folder / "ends", Ends(0, 0, start, start))
+    # Cuts begin anywhere: who still has an older topic of this name open notices by them.
+    write_ends(folder / "ends", Ends(0, secrets.randbits(62), start, start))
     if sync:
         sync_folder(folder)
 
 
-def load_topic(path: Path, name: str) -> Topic:
+def load_topic(path: Path, name: str) -> StoredTopic:
     """Return a topic. TopicNotFound."""
     file = path / name / "topic.json"
     if not _NAME.fullmatch(name) or not file.is_file():
@@ -96,16 +182,26 @@ def load_topic(path: Path, name: str) -> Topic:
             f"{name!r}: no such topic in {path}. Make it: `headrace append {name} --create`."
         )
     content = json.loads(file.read_bytes())
-    if content.get("version") != VERSION:
+    if content.get("version") not in (1, VERSION):
         raise LogError(
             f"{file}: this topic has format version {content.get('version')}, this Headrace reads "
-            f"version {VERSION}. Use the Headrace that made it, or a newer one."
+            f"versions 1 and {VERSION}. Use the Headrace that made it, or a newer one."
         )
-    return Topic(name, content["partitions"])
+    settings = TopicSettings(content.get("retention_ms"), content.get("retention_bytes"))
+    return StoredTopic(Topic(name, content["partitions"], settings), content.get("id", ""))
+
+
+def topic_stamp(path: Path, name: str) -> object:
+    """Return what differs whenever a topic's file is another one; None if there is none."""
+    try:
+        file = (path / name / "topic.json").stat()
+    except (OSError, ValueError):  # such as a null byte in the name
+        return None
+    return file.st_ino, file.st_mtime_ns
 
 
 def list_topics(path: Path) -> list[Topic]:
     """Return all topics, by name."""
     names = sorted(folder.parent.name for folder in path.glob("*/topic.json"))
     # A topic being created has its file already, but no topic's name yet.
-    return [load_topic(path, name) for name in names if _NAME.fullmatch(name)]
+    return [load_topic(path, name).topic for name in names if _NAME.fullmatch(name)]

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from headrace.engine.engine import Engine
 from headrace.engine.settings import Settings
-from headrace.errors import AuditFailed
+from headrace.errors import AuditFailed, PositionLost
 from headrace.ledger.entries import MAIN, Counters, Holding, Owner, Progress, StreamPartition
 from headrace.ledger.laws import broken_laws
 from headrace.log.base import Log, Partition
@@ -72,7 +72,10 @@ def audit(
     settings: Settings | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Audit:
-    """Recompute all units from the log. `on_progress` is told the records read so far, and all."""
+    """Recompute all units from the log. `on_progress` is told the records read so far, and all.
+
+    PositionLost: records that were read are no longer in the log, so nobody can.
+    """
     differences: list[str] = []
     done = rows = 0
     with store.open() as snapshot:
@@ -80,6 +83,8 @@ def audit(
         for owner, counted in counters.items():
             differences += broken_laws(owner, counted)
         units = _recorded_units(snapshot)
+        for unit in units:
+            _check_records_are_there(unit, log, counters)
         total = sum(unit.records for unit in units)
         for unit in units:
             base = done
@@ -99,6 +104,28 @@ def audit(
                     differences += _compare_sides(log, unit, name, source, sets, waiting)
             done += unit.records
     return Audit(done, rows, counters, tuple(differences))
+
+
+def _check_records_are_there(unit: _Recorded, log: Log, counters: Mapping[Owner, Counters]) -> None:
+    for holding in unit.holdings:
+        if holding.kind != "stream":
+            continue
+        topic = parse_project({"ledger": holding.stream_sql}).streams[0].topic
+        extents = log.extents(topic)
+        left = sum(
+            max(0, place.offset - extents[Partition(topic, key.partition)].first_offset)
+            for key, place in unit.progress.items()
+            if key.stream == holding.name
+        )
+        gone = counters.get(holding.owner, {}).get("read", 0) - left
+        if gone > 0:
+            first = {place.number: extent.first_offset for place, extent in extents.items()}
+            raise PositionLost(
+                f"{topic}: {gone:,} records that stream {holding.name} has read are no longer in "
+                f"the log, which begins at {first} by partition, so the tables cannot be "
+                f"recomputed from it. Audit before retention removes records, or move the store "
+                f"away and build it from what is left."
+            )
 
 
 def _recorded_units(snapshot: Snapshot) -> list[_Recorded]:

@@ -8,6 +8,7 @@ out: after a crash between append and note, after a replay into a new store, alw
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace import faults
-from headrace.errors import TopicExists
+from headrace.errors import TopicExists, TopicNotFound
 from headrace.ledger.entries import OutboxEntry
 from headrace.log.base import APPENDS, HEADERS, Log, Partition, Producer, Range
 from headrace.store.base import Store
@@ -34,13 +35,13 @@ _PIECE_BYTES = 16 << 20
 
 
 def ensure_topic(log: Log, name: str, partitions: int) -> None:
-    """Make a topic unless it is there."""
-    if any(topic.name == name for topic in log.topics()):
-        return
+    """Make a topic unless it is there, and give it as many partitions at least."""
     try:
-        log.create_topic(name, partitions=partitions)
-    except TopicExists:
-        return  # another process was faster
+        if log.topic(name).partitions < partitions:
+            log.change_topic(name, partitions=partitions)
+    except TopicNotFound:
+        with suppress(TopicExists):  # another process was faster
+            log.create_topic(name, partitions=partitions)
 
 
 def publish(log: Log, store: Store, epoch: int) -> int:

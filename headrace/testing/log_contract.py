@@ -16,8 +16,10 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -43,6 +45,7 @@ from headrace.log.base import (
     Producer,
     Range,
     Topic,
+    TopicSettings,
 )
 from headrace.log.records import records
 
@@ -69,6 +72,10 @@ def rows(log: Log, partition: Partition, start: int = 0, end: int | None = None)
     first, last = log.extents(partition.topic)[partition]
     whole = Range(partition, max(start, first), last if end is None else end)
     return [row for batch in log.read(whole) for row in batch.to_pylist()]
+
+
+def _microseconds(time: datetime) -> int:
+    return (time - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
 
 
 def values(log: Log, partition: Partition) -> list[bytes | None]:
@@ -113,6 +120,63 @@ class LogContract(ABC):
         again = self.make_log(path)
         assert again.topic("b") == Topic("b", 2)
         again.close()
+
+    def test_a_topic_keeps_its_settings_until_they_are_changed(self, log: Log, path: Path) -> None:
+        week = TopicSettings(retention_ms=7 * 86_400_000)
+        both = TopicSettings(1_000, 1 << 30)
+        assert log.create_topic("t", partitions=2, settings=week) == Topic("t", 2, week)
+        other = self.make_log(path)
+        assert other.topic("t") == Topic("t", 2, week)
+        assert log.change_topic("t", settings=both) == Topic("t", 2, both)
+        assert log.topic("t") == other.topic("t") == Topic("t", 2, both)
+        assert log.change_topic("t", settings=TopicSettings()) == Topic("t", 2)
+        assert log.topics() == other.topics() == [Topic("t", 2)]
+        other.close()
+        for wrong in (TopicSettings(retention_ms=0), TopicSettings(retention_bytes=-1)):
+            with pytest.raises(InvalidTopic, match=r"t: retention_.* cannot be"):
+                log.change_topic("t", settings=wrong)
+            with pytest.raises(InvalidTopic, match=r"new: retention_.* cannot be"):
+                log.create_topic("new", settings=wrong)
+        with pytest.raises(TopicNotFound):
+            log.change_topic("missing", partitions=9)
+
+    def test_a_topic_gets_more_partitions_and_keeps_its_records(self, log: Log, path: Path) -> None:
+        log.create_topic("t", partitions=2)
+        log.append("t", records(["old"]), partition=1)
+        other = self.make_log(path)
+        assert other.topic("t").partitions == 2
+        assert log.change_topic("t", partitions=5) == Topic("t", 5)
+        for each in (log, other):
+            assert each.topic("t") == Topic("t", 5)
+            assert len(each.extents("t")) == 5
+        other.append("t", records(["new"]), partition=4)
+        assert values(log, Partition("t", 1)) == [b"old"]
+        assert values(log, Partition("t", 4)) == [b"new"]
+        log.append("t", records([str(n) for n in range(99)], keys=[str(n) for n in range(99)]))
+        assert all(values(log, Partition("t", n)) for n in range(5))
+        with pytest.raises(InvalidTopic, match="it has 5 partitions"):
+            log.change_topic("t", partitions=4)
+        other.close()
+
+    def test_a_deleted_topic_is_gone_and_its_name_is_free(self, log: Log, path: Path) -> None:
+        other = self.make_log(path)
+        log.create_topic("kept")
+        for n in range(3):
+            log.create_topic("t", partitions=2)
+            for each, value in ((log, f"{n}-a"), (other, f"{n}-b")):
+                each.append("t", records([value]), partition=0)
+            for each in (log, other):
+                assert values(each, Partition("t", 0)) == [f"{n}-a".encode(), f"{n}-b".encode()]
+            other.delete_topic("t")
+            assert log.topics() == [Topic("kept", 4)]
+            for each in (log, other):
+                with pytest.raises(TopicNotFound):
+                    each.extents("t")
+                with pytest.raises(TopicNotFound):
+                    each.append("t", records(["x"]), partition=0)
+                with pytest.raises(TopicNotFound):
+                    each.delete_topic("t")
+        other.close()
 
     def test_a_topic_is_made_once(self, log: Log) -> None:
         log.create_topic("t", partitions=1)
@@ -247,6 +311,22 @@ class LogContract(ABC):
             for end in range(start, 31):
                 read = [row["offset"] for row in rows(log, place, start, end)]
                 assert read == list(range(start, end))
+
+    def test_the_first_offset_at_a_time_is_found(self, log: Log) -> None:
+        log.create_topic("t", partitions=2)
+        place, empty = Partition("t", 0), Partition("t", 1)
+        for n in range(12):
+            log.append("t", records([f"{n}-{i}" for i in range(3)]), partition=0)
+            time.sleep(0.002)  # a log may count milliseconds only
+        found = [(row["offset"], _microseconds(row["arrival"])) for row in rows(log, place)]
+        assert len({arrival for _, arrival in found}) == 12
+        for _, arrival in found:
+            first = min(offset for offset, other in found if other >= arrival)
+            assert log.offset_at(place, arrival) == first
+        end = log.extents("t")[place].end_offset
+        assert log.offset_at(place, 0) == found[0][0]
+        assert log.offset_at(place, found[-1][1] + 60_000_000) == end
+        assert log.offset_at(empty, 0) == log.extents("t")[empty].end_offset == 0
 
     def test_no_batch_is_larger_than_asked(self, log: Log) -> None:
         log.create_topic("t", partitions=1)

@@ -18,7 +18,7 @@ from cli.commands import HEADRACE, Run
         (["append"], "Missing argument"),
         (["sql"], "Missing argument"),
         (["topics", "--colour"], "No such option"),
-        (["tail", "t", "--from", "soon"], "write earliest, latest, or an offset"),
+        (["tail", "t", "--from", "soon"], "write earliest, latest, an offset"),
         (["append", "t", "--key", "a", "--key-field", "b"], "exclude each other"),
         (["demo", "--for", "a while"], "write a time such as 30s"),
         (["demo", "--rate", "0"], "Invalid value"),

@@ -1,0 +1,85 @@
+"""Check every stored byte of a partition: what a read would refuse, found before it is needed.
+
+A damaged batch is reported, and the search goes on behind it, so that one look finds everything.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from headrace.log.base import Partition
+from headrace.log.ends import Ends
+from headrace.log.format import (
+    Unreadable,
+    check_batch,
+    check_place,
+    decode_batch_header,
+    decode_records,
+    decode_segment_header,
+)
+from headrace.log.segments import damaged, list_segments, map_file, segment_path
+from headrace.log.tail import holds_a_batch
+
+__all__ = ["CheckedSegment", "verify_partition"]
+
+
+class CheckedSegment(NamedTuple):
+    """What one segment holds: readable records, bytes, and a sentence for every damage."""
+
+    partition: Partition
+    path: Path
+    records: int
+    bytes: int
+    damages: tuple[str, ...]
+
+
+def verify_partition(folder: Path, partition: Partition, ends: Ends) -> Iterator[CheckedSegment]:
+    """Yield what is found in each segment, oldest first, up to the acknowledged end."""
+    last = ends.acknowledged.segment
+    bases = [base for base in list_segments(folder) if ends.first <= base <= last]
+    if bases[:1] != [ends.first]:
+        path = segment_path(folder, ends.first)
+        gone = str(damaged(path, 0, partition, ends.first, "the file is gone"))
+        yield CheckedSegment(partition, path, 0, 0, (gone,))
+    for base, following in pairwise([*bases, ends.acknowledged.offset]):
+        size = ends.acknowledged.position if base == last else None
+        yield _verify_segment(folder, partition, base, following, size)
+
+
+def _verify_segment(
+    folder: Path, partition: Partition, base: int, following: int, size: int | None
+) -> CheckedSegment:
+    path = segment_path(folder, base)
+    buffer = map_file(path)
+    view = memoryview(buffer)
+    size = len(view) if size is None else size
+    damages: list[str] = []
+
+    def note(position: int, offset: int, reason: str) -> None:
+        damages.append(str(damaged(path, position, partition, offset, reason)))
+
+    records, offset = 0, base
+    position: int | None = 0
+    try:
+        position = decode_segment_header(view, base).length
+    except Unreadable as error:
+        note(0, base, str(error))
+        position = holds_a_batch(path, 0)
+    while position is not None and position < size:
+        try:
+            header = decode_batch_header(view, position)
+            check_batch(view, position, header)
+            check_place(header, offset)
+            decode_records(buffer, position, header)
+        except Unreadable as error:
+            note(position, offset, str(error))
+            position = holds_a_batch(path, position)
+            if position is not None:
+                offset = decode_batch_header(view, position).base_offset
+            continue
+        records += header.records
+        offset, position = header.end_offset, position + header.length
+    if not damages and offset != following:
+        note(size, offset, f"the file ends, but records up to offset {following} were in it")
+    return CheckedSegment(partition, path, records, size, tuple(damages))

@@ -1,0 +1,110 @@
+"""Topics are made, described, changed and deleted; the log is checked."""
+
+from pathlib import Path
+
+from cli.commands import Run
+from headrace.log import EmbeddedLog, Topic, TopicSettings
+
+
+def open_log(project: Path) -> EmbeddedLog:
+    return EmbeddedLog(project / ".headrace" / "log")
+
+
+def test_a_topic_is_made_with_its_settings_and_described(project: Path, headrace: Run) -> None:
+    made = headrace("topics", "create", "clicks", "--partitions", 2, "--retention", "7d",
+                    "--retention-bytes", "2GiB", "-p", project)  # fmt: skip
+    assert made.code == 0, made.err
+    assert made.out == (
+        "made clicks: 2 partitions, records kept for 604,800 s, 2,147,483,648 bytes of each "
+        "partition\n"
+    )
+    settings = TopicSettings(7 * 86_400_000, 2 << 30)
+    assert open_log(project).topic("clicks") == Topic("clicks", 2, settings)
+    (project / "lines").write_bytes(b"1\n2\n3\n")
+    headrace("append", "clicks", project / "lines", "--partition", 1, "-p", project)
+    (found,) = headrace("topics", "describe", "clicks", "--json", "-p", project).rows
+    assert found["retention_ms"] == 7 * 86_400_000
+    empty, full = found["partitions"]
+    assert (empty["end_offset"], empty["last_arrival_us"]) == (0, None)
+    assert (full["first_offset"], full["end_offset"]) == (0, 3)
+    assert full["last_arrival_us"] > 10**15
+    assert "clicks: 2 partitions" in headrace("topics", "describe", "clicks", "-p", project).out
+    again = headrace("topics", "create", "clicks", "-p", project)
+    assert again.code == 2
+    assert "clicks: the topic is there already" in again.err
+
+
+def test_a_topic_is_changed_one_thing_at_a_time(project: Path, headrace: Run) -> None:
+    headrace("topics", "create", "clicks", "--partitions", 2, "--retention", "1h", "-p", project)
+    change = ("topics", "change", "clicks", "-p", project)
+    assert headrace(*change, "--partitions", 3).code == 0
+    assert open_log(project).topic("clicks") == Topic("clicks", 3, TopicSettings(3_600_000))
+    assert headrace(*change, "--retention-bytes", "10MB").code == 0
+    assert open_log(project).topic("clicks").settings == TopicSettings(3_600_000, 10_000_000)
+    assert headrace(*change, "--retention", "forever").code == 0
+    assert open_log(project).topic("clicks").settings == TopicSettings(None, 10_000_000)
+    for wrong, told in [
+        ((), "say what to change"),
+        (("--partitions", 1), "it has 3 partitions, and they cannot become 1"),
+        (("--retention", "soon"), "--retention soon: write a time such as"),
+        (("--retention-bytes", "much"), "--retention-bytes much: write a size such as"),
+    ]:
+        answer = headrace(*change, *wrong)
+        assert answer.code == 2
+        assert told in answer.err
+    assert open_log(project).topic("clicks") == Topic("clicks", 3, TopicSettings(None, 10_000_000))
+
+
+def test_a_topic_is_deleted_when_no_stream_reads_it(project: Path, headrace: Run) -> None:
+    (project / "lines").write_bytes(b"1\n2\n3\n")
+    headrace("append", "clicks", project / "lines", "--create", "-p", project)
+    headrace("append", "payments", project / "lines", "-p", project)
+    refused = headrace("topics", "delete", "payments", "--yes", "-p", project)
+    assert refused.code == 2
+    assert "payments: stream payments reads it" in refused.err
+    deleted = headrace("topics", "delete", "clicks", "--yes", "--json", "-p", project)
+    assert deleted.rows == [{"topic": "clicks", "deleted_records": 3}]
+    assert [topic.name for topic in open_log(project).topics()] == ["payments"]
+    gone = headrace("topics", "delete", "clicks", "--yes", "-p", project)
+    assert gone.code == 2
+    assert "'clicks': no such topic" in gone.err
+
+
+def test_a_tail_begins_at_a_time(project: Path, headrace: Run) -> None:
+    times = iter([10**15, 2 * 10**15, 3 * 10**15])
+    log = EmbeddedLog(project / ".headrace" / "log", clock=lambda: next(times))
+    log.create_topic("clicks", partitions=1)
+    from headrace.log import records
+
+    for value in "abc":
+        log.append("clicks", records([value]), partition=0)
+    tail = ("tail", "clicks", "--json", "-p", project, "--from")
+    for start, values in [
+        ("2001-09-09T01:46:40Z", "abc"),
+        ("2001-09-09T01:46:40.000001", "bc"),
+        ("2033-05-18T05:33:20+02:00", "bc"),
+        ("2065-01-24", "c"),
+        ("2099-01-01", ""),
+    ]:
+        assert "".join(row["value"] for row in headrace(*tail, start).rows) == values, start
+    answer = headrace(*tail, "yesterday")
+    assert answer.code == 2
+    assert "--from yesterday: write earliest, latest" in answer.err
+
+
+def test_a_flipped_byte_is_found_and_named(project: Path, headrace: Run) -> None:
+    (project / "lines").write_bytes(b"1\n2\n3\n")
+    headrace("append", "clicks", project / "lines", "--create", "-p", project)
+    sound = headrace("log", "verify", "--json", "-p", project)
+    assert sound.code == 0
+    assert sound.rows[0]["records"] == 3
+    assert sound.rows[0]["damages"] == []
+    folder = project / ".headrace" / "log" / "clicks"
+    file = max(folder.glob("*/*.log"), key=lambda path: path.stat().st_size)
+    data = bytearray(file.read_bytes())
+    data[-20] ^= 1
+    file.write_bytes(data)
+    found = headrace("log", "verify", "clicks", "-p", project)
+    assert found.code == 1
+    assert f"{file} is damaged at byte" in found.out
+    assert "1 damages" in found.out

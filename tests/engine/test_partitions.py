@@ -1,0 +1,64 @@
+"""Topics that change under an engine: partitions are added, old records removed."""
+
+import pytest
+from agreement import assert_agrees_with_the_reference
+from shop import SHOP, payments
+
+from headrace.errors import PositionLost
+from headrace.log import EmbeddedLog, Partition, TopicSettings
+from headrace.testing import Harness, harness
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_partitions_that_are_added_are_read(restarts: bool) -> None:
+    with harness(SHOP, partitions=2) as h:
+        for partition in (0, 1):
+            h.append("payments", payments(partition * 1000, 20), partition=partition)
+        while h.turn():
+            pass
+        h.log.change_topic("payments", partitions=4)
+        if restarts:
+            h.restart()
+        for partition in (1, 3):
+            h.append("payments", payments(5000 + partition * 1000, 20), partition=partition)
+        while h.turn():
+            pass
+        assert h.counters("payments")["read"] == 80
+        assert_agrees_with_the_reference(h)
+        h.audit()
+
+
+def remove_all(h: Harness) -> None:
+    """Let retention remove all records that the log has."""
+    h.log.change_topic("payments", settings=TopicSettings(retention_ms=1))
+    later = EmbeddedLog(h.folder / "log", clock=lambda: 1 << 60)
+    later.maintain()
+    later.close()
+
+
+def test_tables_outlive_their_records_but_cannot_be_audited() -> None:
+    with harness(SHOP, partitions=2) as h:
+        h.append("payments", payments(0, 20), partition=0)
+        while h.turn():
+            pass
+        before = h.rows("per_minute")
+        remove_all(h)
+        assert h.log.extents("payments")[Partition("payments", 0)] == (20, 20)
+        h.restart()
+        assert not h.turn()
+        assert h.rows("per_minute") == before
+        with pytest.raises(PositionLost, match=r"payments: 20 records .* no longer in the log"):
+            h.audit()
+
+
+def test_an_engine_that_retention_overtakes_says_so_and_stands_still() -> None:
+    with harness(SHOP, partitions=2) as h:
+        h.append("payments", payments(0, 20), partition=0)
+        while h.turn():
+            pass
+        h.append("payments", payments(20, 20), partition=0)
+        remove_all(h)
+        with pytest.raises(PositionLost, match="payments/0@20: the next record to read is gone"):
+            h.turn()
