@@ -26,6 +26,10 @@ POINTS = {
     "log_torn": "an append wrote half a batch",
     "log_before_sync": "an append is written, not synced",
     "log_before_acknowledge": "an append is synced, not acknowledged",
+    "log_in_transaction": "an append to several partitions has written one of them",
+    "log_before_decision": "an append to several partitions is synced, not decided",
+    "log_after_decision": "it is decided, nothing is acknowledged",
+    "log_in_acknowledgement": "it is decided, one partition is acknowledged",
     "log_before_removal": "retention has given up segments, their files are still there",
 }
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headrace import faults
-from headrace.errors import LogError, ProducerFenced
+from headrace.errors import LogError, ProducerFenced, UsageError
 from headrace.log.base import Partition, Producer
 from headrace.log.ends import Ends, Mark, read_ends, write_ends
 from headrace.log.files import OpenFile, disk_errors, locked
@@ -63,6 +63,7 @@ class Appender:
         clock: Callable[[], int],
         sync: bool,
         segment_bytes: int,
+        decided: Callable[[int], bool],
     ) -> None:
         self._folder = folder
         self._partition = partition
@@ -72,8 +73,9 @@ class Appender:
         self._ends_path = folder / "ends"
         self._mutex = threading.Lock()
         self._sync_mutex = threading.Lock()
-        self._follower = Follower(folder, partition, sync=sync)
+        self._follower = Follower(folder, partition, sync=sync, decided=decided)
         self._settled = False
+        self._before: Ends  # while `held`: the ends, as the last plain append left them
         self._failure: OSError | None = None
 
     def ends(self) -> Ends:
@@ -104,26 +106,97 @@ class Appender:
         """Do steps 1 to 4 for one batch. ProducerFenced, DiskFull, LogDamaged."""
         with self._lock(), disk_errors(self._folder):
             ends = self._follower.catch_up()
-            tail = self._follower.tail
-            if producer is not None and self._was_stored(producer, tail):
+            if producer is not None and self._was_stored(producer, self._follower.tail):
                 return self._up_to(ends, duplicate=True)
-            start = tail.mark.offset
-            arrival_us = max(self._clock(), tail.last_arrival_us)
-            data = encode_batch(
-                payload, count=count, base_offset=start, arrival_us=arrival_us, producer=producer
-            )
-            # A segment takes at least one batch, however large that is.
-            full = tail.mark.position + len(data) > self._segment_bytes
-            if rolls := full and start > tail.mark.segment:
-                self._sync_for_roll(ends)
-                ends = self._follower.roll(ends)
-            self._write_batch(data, tail.mark.position)
-            tail.note(decode_batch_header(memoryview(data), 0), producer)
+            start, rolled, ends = self._store(ends, payload, count, producer)
+            tail = self._follower.tail
             acknowledged = ends.acknowledged if self._sync else tail.mark
             ends = ends._replace(acknowledged=acknowledged, written=tail.mark)
             return self._up_to(write_ends(self._ends_path, ends), duplicate=False)._replace(
-                start=start, rolled=rolls
+                start=start, rolled=rolled
             )
+
+    def _store(
+        self,
+        ends: Ends,
+        payload: Any,
+        count: int,
+        producer: Producer | None,
+        transaction: int | None = None,
+    ) -> tuple[int, bool, Ends]:
+        """Write a batch; return its start, whether it begins a segment, and the ends before it."""
+        tail = self._follower.tail
+        start = tail.mark.offset
+        data = encode_batch(
+            payload,
+            count=count,
+            base_offset=start,
+            arrival_us=max(self._clock(), tail.last_arrival_us),
+            producer=producer,
+            transaction=transaction,
+        )
+        # A segment takes at least one batch, however large that is.
+        full = tail.mark.position + len(data) > self._segment_bytes
+        if rolls := full and start > tail.mark.segment:
+            self._sync_for_roll(ends)
+            ends = self._follower.roll(ends)
+        self._write_batch(data, tail.mark.position)
+        tail.note(decode_batch_header(memoryview(data), 0), producer)
+        return start, rolls, ends
+
+    # The five below are a transaction's (transactions.py). `held` surrounds the others.
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the partition's lock, its tail caught up with."""
+        with self._lock(), disk_errors(self._folder):
+            self._before = self._follower.catch_up()
+            yield
+
+    def check_producer(self, producer: Producer | None) -> None:
+        """Refuse a producer that was replaced, or whose batch is there already."""
+        if producer is not None and self._was_stored(producer, self._follower.tail):
+            raise UsageError(
+                f"{self._partition}: producer {producer.id!r} has stored sequence "
+                f"{producer.sequence} already, and not with this transaction. Nothing was "
+                f"appended; ask `last_sequence` which one is next."
+            )
+
+    def write_held(
+        self, transaction: int, payload: Any, count: int, producer: Producer | None
+    ) -> Written:
+        """Write one batch past the ends, where nobody looks."""
+        start, rolled, self._before = self._store(
+            self._before, payload, count, producer, transaction
+        )
+        end = self._follower.tail.mark
+        file, cuts = self._follower.file, self._before.cuts
+        return Written(start, end, file, cuts, acknowledged=True, duplicate=False, rolled=rolled)
+
+    def sync_held(self) -> None:
+        """Return once the batch is on the disk; then so is all that others wrote before it."""
+        if self._sync:
+            self._follower.file.sync()
+
+    def take_back_held(self) -> None:
+        """Cut the batch again."""
+        path = segment_path(self._folder, self._before.written.segment)
+        self._follower.forget()
+        os.truncate(path, self._before.written.position)
+
+    def acknowledge_held(self) -> None:
+        """Show the batch, and all before it, to readers."""
+        mark = self._follower.tail.mark
+        write_ends(self._ends_path, self._before._replace(acknowledged=mark, written=mark))
+
+    def settle(self) -> None:
+        """Acknowledge what a dead process left, and sync the ends."""
+        with self._lock(), disk_errors(self._folder):
+            unacknowledged = self._up_to(self._follower.catch_up(), duplicate=False)
+        self.make_durable(unacknowledged)
+        if self._sync:
+            with disk_errors(self._ends_path):
+                OpenFile(self._ends_path).sync()
 
     def make_durable(self, written: Written) -> None:
         """Do steps 5 and 6: return once what was written is acknowledged. DiskFull, LogError."""

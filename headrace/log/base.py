@@ -3,8 +3,8 @@
 Promises every implementation keeps, held by `headrace.testing.log_contract`:
 - Within a partition, records keep the order of their appends; offsets grow and
   arrival never goes back.
-- An append that returned is durable and visible to every later reader; of one that raised, the
-  share of each partition is whole or not there.
+- An append that returned is durable and visible to every later reader; of one that raised, or
+  whose process died, either all is there or nothing, whatever partitions and topics it goes to.
 - A reader sees acknowledged records only.
 - The same key goes to the same partition, the one Kafka's default partitioner picks.
 - A batch of a producer is stored once: a sequence at or below the newest one stored for that
@@ -13,7 +13,7 @@ Promises every implementation keeps, held by `headrace.testing.log_contract`:
   one that is gone gets PositionLost with the first offset that is left.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ __all__ = [
     "DEFAULT_PARTITIONS",
     "MAX_RECORD_BYTES",
     "RECORDS",
+    "Append",
     "Appended",
     "Extent",
     "Log",
@@ -104,6 +105,15 @@ class Producer(NamedTuple):
     sequence: int
 
 
+class Append(NamedTuple):
+    """One of several appends that are stored together; the arguments are those of `append`."""
+
+    topic: str
+    records: pa.Table
+    partition: int | None = None
+    producer: Producer | None = None
+
+
 class Appended(NamedTuple):
     """What one append did: the ranges written, or `duplicate` when it was stored before."""
 
@@ -175,6 +185,14 @@ class Log(Protocol):
 
         Without `partition`, records go by key, and those without a key to one partition per batch,
         in turn. A producer must name the partition. RecordTooLarge: nothing was appended.
+        """
+        ...
+
+    def append_all(self, appends: Sequence[Append]) -> list[Appended]:
+        """Append to several topics and partitions: all of it or nothing.
+
+        Batches of producers are refused when one of them was stored before (UsageError), and each
+        must be the only one for its partition.
         """
         ...
 

@@ -4,19 +4,23 @@
     <path>/<topic>/<partition>/<20 digits>.log     segments: batches of records (format.py)
     <path>/<topic>/<partition>/ends                first offset, both ends (ends.py)
     <path>/<topic>/<partition>/lock                who holds it may write (files.py)
+    <path>/~transactions/<number>                  a decision to commit (transactions.py)
 
 Promises, besides those of `base.Log`:
 - Offsets are dense: the n-th record of a partition has offset n.
 - All records of one append have one arrival per partition, the clock's, but never before the last.
-- What an append brings to one partition is whole or not there. Not promised: that a crash in the
-  middle of an append without `partition` leaves all of its partitions with their share, or none.
+- An append to several partitions is one transaction (transactions.py). Not promised: that they
+  show their shares at the same moment.
 - Retention removes whole segments (retention.py): when an append begins a new one, and in
   `maintain`, which the running engine calls every minute.
 """
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -27,6 +31,7 @@ from headrace.log.appender import Appender, Written
 from headrace.log.base import (
     DEFAULT_PARTITIONS,
     MAX_RECORD_BYTES,
+    Append,
     Appended,
     Extent,
     Partition,
@@ -49,6 +54,7 @@ from headrace.log.topics import (
     load_topic,
     topic_stamp,
 )
+from headrace.log.transactions import Share, append_together, is_decided, settle_decisions
 from headrace.log.verify import CheckedSegment, verify_partition
 
 __all__ = ["EmbeddedLog"]
@@ -57,6 +63,8 @@ SEGMENT_BYTES = 64 << 20
 MAX_PRODUCER_ID_BYTES = 1024
 # The engine keeps a dead record of the full size beside the reason why, in headers of its own.
 PRODUCER_HEADER_BYTES = 16 << 10
+# A decision is kept for some time (transactions.py): at most so many of each process.
+KEPT_DECISIONS = 64
 
 
 def _wall_clock_us() -> int:
@@ -87,6 +95,7 @@ class EmbeddedLog:
         self._appenders: dict[Partition, Appender] = {}
         self._readers: dict[Partition, Reader] = {}
         self._keyless: dict[str, int] = {}
+        self._transactions = 0
         self._closed = False
         with disk_errors(self._path):
             make_folder(self._path)
@@ -165,9 +174,40 @@ class EmbeddedLog:
     ) -> Appended:
         """Append records (columns of APPENDS) and return where they are, once they are durable.
 
-        RecordTooLarge, UsageError: nothing was appended. DiskFull: per partition, all or nothing
-        of its share was.
+        RecordTooLarge, UsageError, DiskFull: nothing was appended.
         """
+        shares = self._shares(Append(topic, records, partition, producer))
+        if len(shares) > 1:
+            written = self._append_together(shares)
+        else:
+            with self._noticing_deletion([topic]):
+                written = [self._append_one(share) for share in shares]
+        self._expire_where_rolled(shares, written)
+        if any(each.duplicate for each in written):
+            return Appended([], duplicate=True)
+        return Appended(_ranges(shares, written))
+
+    def append_all(self, appends: Sequence[Append]) -> list[Appended]:
+        """Append to several topics and partitions: all of it or nothing.
+
+        RecordTooLarge, UsageError, ProducerFenced, DiskFull: nothing was appended.
+        """
+        each_shares = [self._shares(append) for append in appends]
+        shares = [share for shares in each_shares for share in shares]
+        places = Counter(share.partition for share in shares)
+        for place, count in places.items():
+            if count > 1:
+                raise UsageError(
+                    f"{place}: {count} appends of one transaction go to this partition; put their "
+                    f"records together in one."
+                )
+        written = self._append_together(shares)
+        self._expire_where_rolled(shares, written)
+        left = iter(zip(shares, written, strict=True))
+        return [Appended([_range(*next(left)) for _ in own_shares]) for own_shares in each_shares]
+
+    def _shares(self, append: Append) -> list[Share]:
+        topic, records, partition, producer = append
         partitions = self.topic(topic).partitions
         if producer is not None:
             _check_producer(topic, producer, partition)
@@ -176,35 +216,59 @@ class EmbeddedLog:
         extra = 0 if producer is None else PRODUCER_HEADER_BYTES
         batch = check_records(records, topic=topic, max_bytes=MAX_RECORD_BYTES + extra)
         if batch.num_rows == 0:
-            return Appended([])
+            return []
         if partition is None:
             keyless = self._next_keyless(topic)
-            shares = list(share_out(batch, partitions=partitions, keyless=keyless))
+            shared = list(share_out(batch, partitions=partitions, keyless=keyless))
         else:
-            shares = [(partition, batch)]
-        try:
-            written = self._write(topic, shares, producer)
-        except LogError:
-            self.topic(topic)  # TopicNotFound: it was deleted meanwhile
-            raise
-        if any(each.rolled for _, each in written):
-            self._expire(topic)
-        if any(each.duplicate for _, each in written):
-            return Appended([], duplicate=True)
-        return Appended([Range(place, each.start, each.end.offset) for place, each in written])
-
-    def _write(
-        self, topic: str, shares: list[tuple[int, pa.RecordBatch]], producer: Producer | None
-    ) -> list[tuple[Partition, Written]]:
-        written: list[tuple[Partition, Written]] = []
-        for number, rows in shares:
-            place = Partition(topic, number)
-            written.append(
-                (place, self._appender(place).write(encode_payload(rows), rows.num_rows, producer))
+            shared = [(partition, batch)]
+        return [
+            Share(
+                place := Partition(topic, number),
+                self._appender(place),
+                encode_payload(rows),
+                rows.num_rows,
+                producer,
             )
-        for place, each in written:
-            self._appender(place).make_durable(each)
+            for number, rows in shared
+        ]
+
+    def _append_one(self, share: Share) -> Written:
+        written = share.appender.write(share.payload, share.count, share.producer)
+        share.appender.make_durable(written)
         return written
+
+    def _append_together(self, shares: Sequence[Share]) -> list[Written]:
+        if not shares:
+            return []
+        with self._noticing_deletion({share.partition.topic for share in shares}):
+            written = append_together(self._path, shares, sync=self._sync)
+        with self._mutex:
+            self._transactions += 1
+            many = self._transactions % KEPT_DECISIONS == 0
+        if many:
+            settle_decisions(self._path, self._settle)
+        return written
+
+    def _settle(self, places: Iterable[Partition]) -> None:
+        for place in places:
+            with suppress(TopicNotFound):
+                self._check_partition(place)
+                self._appender(place).settle()
+
+    @contextmanager
+    def _noticing_deletion(self, topics: Iterable[str]) -> Iterator[None]:
+        try:
+            yield
+        except LogError:
+            for topic in topics:
+                self.topic(topic)  # TopicNotFound: it was deleted meanwhile
+            raise
+
+    def _expire_where_rolled(self, shares: Sequence[Share], written: Sequence[Written]) -> None:
+        pairs = zip(shares, written, strict=True)
+        for topic in {share.partition.topic for share, each in pairs if each.rolled}:
+            self._expire(topic)
 
     def last_sequence(self, partition: Partition, producer_id: str) -> int | None:
         """Return the newest sequence stored for a producer, None when it has none here."""
@@ -252,9 +316,10 @@ class EmbeddedLog:
             yield from verify_partition(self._folder(place), place, ends)
 
     def maintain(self) -> None:
-        """Remove the segments that retention no longer keeps."""
+        """Remove segments that retention no longer keeps, and decisions that are carried out."""
         for topic in self.topics():
             self._expire(topic.name)
+        settle_decisions(self._path, self._settle)
 
     def _expire(self, name: str) -> None:
         topic = self.topic(name)
@@ -309,6 +374,7 @@ class EmbeddedLog:
                     clock=self._clock,
                     sync=self._sync,
                     segment_bytes=self._segment_bytes,
+                    decided=partial(is_decided, self._path),
                 )
             return self._appenders[partition]
 
@@ -320,6 +386,14 @@ class EmbeddedLog:
 
     def _folder(self, partition: Partition) -> Path:
         return self._path / partition.topic / str(partition.number)
+
+
+def _ranges(shares: Sequence[Share], written: Sequence[Written]) -> list[Range]:
+    return [_range(*pair) for pair in zip(shares, written, strict=True)]
+
+
+def _range(share: Share, written: Written) -> Range:
+    return Range(share.partition, written.start, written.end.offset)
 
 
 def _check_producer(topic: str, producer: Producer, partition: int | None) -> None:

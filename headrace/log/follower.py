@@ -4,12 +4,14 @@ All of this needs the partition's lock.
 
 Promises:
 - Whole batches past the written end are adopted: their writer died before it could say so.
-- A torn one is cut, and only past the acknowledged end.
+- A torn one is cut, and only past the acknowledged end; so is one of a transaction that was not
+  committed.
 - A segment that was announced but not made, since its maker died, is made.
 - Lost ends are found again in the last segment; what could be damage is then not cut but told.
 """
 
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 from headrace.errors import LogDamaged
@@ -35,8 +37,11 @@ def make_segment(folder: Path, tail: Tail, *, sync: bool) -> int:
 class Follower:
     """The tail of a partition and the open file it is in."""
 
-    def __init__(self, folder: Path, partition: Partition, *, sync: bool) -> None:
+    def __init__(
+        self, folder: Path, partition: Partition, *, sync: bool, decided: Callable[[int], bool]
+    ) -> None:
         self._folder = folder
+        self._decided = decided
         self._partition = partition
         self._sync = sync
         self._ends_path = folder / "ends"
@@ -63,14 +68,16 @@ class Follower:
     def catch_up(self) -> Ends:
         """Bring tail and ends level with the file, and return the ends. LogDamaged."""
         ends = read_ends(self._ends_path)
-        known = True
+        known, lost = True, ends is None
         if ends is None or not self._follows(ends):
             ends, known = self._load(ends)
         tail, file = self.tail, self.file
         if known and tail.mark == ends.written and file.size() == tail.mark.position:
             return ends
         trusted = ends.acknowledged.position
-        reason = walk(tail, self._folder, self._partition, trusted=trusted)
+        # With the ends lost nothing tells an old transaction from one under way.
+        decided = (lambda _: True) if lost else self._decided
+        reason = walk(tail, self._folder, self._partition, trusted=trusted, decided=decided)
         if reason is not None:
             if not known:
                 self._refuse_to_cut_damage(file.path, tail.mark, reason)
@@ -141,7 +148,13 @@ class Follower:
     def _make_announced_segment(self, ends: Ends, previous: int) -> Ends:
         path = segment_path(self._folder, previous)
         tail = load_tail(self._folder, self._partition, previous)
-        walk(tail, self._folder, self._partition, trusted=path.stat().st_size)
+        walk(
+            tail,
+            self._folder,
+            self._partition,
+            trusted=path.stat().st_size,
+            decided=self._decided,
+        )
         if tail.mark.offset != ends.written.offset:
             reason = f"the file ends, but records up to offset {ends.written.offset} were in it"
             raise damaged(path, tail.mark.position, self._partition, tail.mark.offset, reason)

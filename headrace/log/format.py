@@ -31,8 +31,9 @@ Batch, version 1:
       40     8  producer epoch, 0 without a producer
       48     8  producer sequence, 0 without a producer
       56     4  bytes of the payload
-      60     4  zero, kept for flags: a reader refuses a flag it does not know
-      64     …  producer id, UTF-8
+      60     4  flags: 1, the batch belongs to a transaction; a reader refuses one it does not know
+      64     8  the transaction's number, only with flag 1 (transactions.py)
+       …     …  producer id, UTF-8
        …     …  payload: an Arrow IPC encapsulated record batch of base.APPENDS
 
 Magic and length stand outside the checksum: a wrong magic is seen as such, and a wrong length makes
@@ -62,6 +63,7 @@ __all__ = [
     "decode_producer",
     "decode_records",
     "decode_segment_header",
+    "decode_transaction",
     "encode_batch",
     "encode_payload",
     "encode_segment_header",
@@ -76,6 +78,8 @@ _BATCH = struct.Struct("<4sIQqqIIqqII")
 _BATCH_CHECKED = struct.Struct("<qqIIqqII")
 _ARRIVAL_TYPE = RECORDS.field("arrival").type
 _CHECKED_FROM = 16
+_NUMBER = struct.Struct("<Q")
+_IN_TRANSACTION = 1
 
 
 class Unreadable(Exception):
@@ -103,6 +107,17 @@ class BatchHeader(NamedTuple):
     epoch: int
     sequence: int
     payload_bytes: int
+    flags: int
+
+    @property
+    def content_start(self) -> int:
+        """Where the producer's id begins, from the start of the batch."""
+        return _BATCH.size + (_NUMBER.size if self.flags else 0)
+
+    @property
+    def payload_start(self) -> int:
+        """Where the payload begins, from the start of the batch."""
+        return self.content_start + self.producer_bytes + -self.producer_bytes % 8
 
     @property
     def end_offset(self) -> int:
@@ -153,14 +168,23 @@ def encode_payload(batch: pa.RecordBatch) -> Any:
 
 
 def encode_batch(
-    payload: Any, *, count: int, base_offset: int, arrival_us: int, producer: Producer | None
+    payload: Any,
+    *,
+    count: int,
+    base_offset: int,
+    arrival_us: int,
+    producer: Producer | None,
+    transaction: int | None = None,
 ) -> bytes:
     """Return the bytes of a stored batch. The payload is what `encode_payload` made."""
     name = producer.id.encode() if producer else b""
     epoch, sequence = (producer.epoch, producer.sequence) if producer else (0, 0)
+    flags = 0 if transaction is None else _IN_TRANSACTION
     checked = _BATCH_CHECKED.pack(
-        base_offset, arrival_us, count, len(name), epoch, sequence, payload.size, 0
+        base_offset, arrival_us, count, len(name), epoch, sequence, payload.size, flags
     )
+    if transaction is not None:
+        checked += _NUMBER.pack(transaction)
     checked += name + _padding(len(name))
     padding = _padding(payload.size)
     digest = xxhash.xxh3_64(checked)
@@ -175,13 +199,13 @@ def decode_batch_header(view: memoryview, position: int) -> BatchHeader:
     """Return the header at a position, its checksum unseen. Unreadable: no batch begins there."""
     if position + _BATCH.size > len(view):
         raise Unreadable("the file ends within a batch header")
-    magic, *fields, flags = _BATCH.unpack_from(view, position)
+    magic, *fields = _BATCH.unpack_from(view, position)
     if magic != BATCH_MAGIC:
         raise Unreadable(f"a batch of version 1 begins with HRB and 1, not {magic!r}")
     header = BatchHeader._make(fields)
-    content = header.producer_bytes + -header.producer_bytes % 8
-    content += header.payload_bytes + -header.payload_bytes % 8
-    if header.length != _BATCH.size + content or header.records == 0 or flags:
+    length = header.payload_start + header.payload_bytes + -header.payload_bytes % 8
+    known = header.flags in (0, _IN_TRANSACTION)
+    if header.length != length or header.records == 0 or not known:
         raise Unreadable("the fields of the batch header do not fit each other")
     if position + header.length > len(view):
         raise Unreadable("the file ends within a batch")
@@ -205,14 +229,21 @@ def decode_producer(view: memoryview, position: int, header: BatchHeader) -> Pro
     """Return who appended a batch; None if no producer was named."""
     if not header.producer_bytes:
         return None
-    start = position + _BATCH.size
+    start = position + header.content_start
     name = bytes(view[start : start + header.producer_bytes]).decode()
     return Producer(name, header.epoch, header.sequence)
 
 
+def decode_transaction(view: memoryview, position: int, header: BatchHeader) -> int | None:
+    """Return the number of the transaction that a batch belongs to, if it does."""
+    if not header.flags:
+        return None
+    return int(_NUMBER.unpack_from(view, position + _BATCH.size)[0])
+
+
 def decode_records(buffer: Any, position: int, header: BatchHeader) -> pa.RecordBatch:
     """Return a batch's records as RECORDS; keys, values and headers stay where they are mapped."""
-    start = position + _BATCH.size + header.producer_bytes + -header.producer_bytes % 8
+    start = position + header.payload_start
     stored = pa.ipc.read_record_batch(buffer.slice(start, header.payload_bytes), APPENDS)
     count = header.records
     if stored.num_rows != count:

@@ -11,6 +11,7 @@ Promises:
   first, and would then be taken for a new one.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from headrace.log.format import (
     check_place,
     decode_batch_header,
     decode_producer,
+    decode_transaction,
 )
 from headrace.log.segments import Segment, damaged, map_file, segment_path
 
@@ -60,11 +62,19 @@ def load_tail(folder: Path, partition: Partition, base_offset: int) -> Tail:
     return Tail(mark, header.last_arrival_us, header.producers)
 
 
-def walk(tail: Tail, folder: Path, partition: Partition, *, trusted: int) -> str | None:
+def walk(
+    tail: Tail,
+    folder: Path,
+    partition: Partition,
+    *,
+    trusted: int,
+    decided: Callable[[int], bool],
+) -> str | None:
     """Move the tail over all whole batches of its segment.
 
     Returns why it stopped before the file's end, or None. Batches before the byte `trusted` are
-    acknowledged: they are not verified again, but one that is not there raises LogDamaged.
+    acknowledged: they are not verified again, but one that is not there raises LogDamaged. Past it
+    a batch of a transaction counts if that was `decided`.
     """
     path = segment_path(folder, tail.mark.segment)
     view = memoryview(map_file(path))
@@ -74,6 +84,7 @@ def walk(tail: Tail, folder: Path, partition: Partition, *, trusted: int) -> str
             header = decode_batch_header(view, position)
             if position >= trusted:
                 check_batch(view, position, header)
+                _check_decided(decode_transaction(view, position, header), decided)
             check_place(header, tail.mark.offset)
         except Unreadable as error:
             if position < trusted:
@@ -81,6 +92,11 @@ def walk(tail: Tail, folder: Path, partition: Partition, *, trusted: int) -> str
             return str(error)
         tail.note(header, decode_producer(view, position, header))
     return None
+
+
+def _check_decided(transaction: int | None, decided: Callable[[int], bool]) -> None:
+    if transaction is not None and not decided(transaction):
+        raise Unreadable("it belongs to a transaction that was not committed")
 
 
 def holds_a_batch(path: Path, position: int) -> int | None:

@@ -38,6 +38,7 @@ from headrace.errors import (
 from headrace.log.base import (
     MAX_RECORD_BYTES,
     RECORDS,
+    Append,
     Appended,
     Extent,
     Log,
@@ -311,6 +312,51 @@ class LogContract(ABC):
             for end in range(start, 31):
                 read = [row["offset"] for row in rows(log, place, start, end)]
                 assert read == list(range(start, end))
+
+    def test_appends_together_are_all_there(self, log: Log, path: Path) -> None:
+        log.create_topic("a", partitions=3)
+        log.create_topic("b", partitions=1)
+        log.append("b", records(["before"]), partition=0)
+        keys = [str(n) for n in range(50)]
+        found = log.append_all(
+            [
+                Append("a", records(keys, keys=keys)),
+                Append("b", records(["one", "two"]), 0, Producer("p", 1, 7)),
+            ]
+        )
+        assert [each.duplicate for each in found] == [False, False]
+        assert {written.partition for written in found[0].ranges} == set(log.extents("a"))
+        for each in (log, self.make_log(path)):
+            stored = [values(each, place) for place in sorted(each.extents("a"))]
+            assert sorted(value for part in stored for value in part if value) == sorted(
+                key.encode() for key in keys
+            )
+            assert values(each, Partition("b", 0)) == [b"before", b"one", b"two"]
+            for place, start, end in (*found[0].ranges, *found[1].ranges):
+                assert len(rows(each, place, start, end)) > 0
+            assert each.last_sequence(Partition("b", 0), "p") == 7
+        assert log.append_all([]) == []
+
+    def test_of_appends_together_nothing_is_there_if_one_is_refused(self, log: Log) -> None:
+        log.create_topic("a", partitions=2)
+        log.append("a", records(["x"]), partition=1, producer=Producer("p", 2, 5))
+        good = Append("a", records(["good"]), 0)
+        large = records([b"x" * (MAX_RECORD_BYTES + 1)])
+        for other, error in [
+            (Append("a", large, 1), RecordTooLarge),
+            (Append("missing", records(["x"]), 0), TopicNotFound),
+            (Append("a", records(["x"]), 9), UsageError),
+            (Append("a", records(["x"]), 0), UsageError),  # the same partition twice
+            (Append("a", records(["x"]), 1, Producer("p", 1, 9)), ProducerFenced),
+            (Append("a", records(["x"]), 1, Producer("p", 2, 5)), UsageError),  # stored before
+        ]:
+            with pytest.raises(error):
+                log.append_all([good, other])
+            assert values(log, Partition("a", 0)) == []
+            assert values(log, Partition("a", 1)) == [b"x"]
+        log.append_all([good, Append("a", records(["y"]), 1, Producer("p", 2, 6))])
+        assert values(log, Partition("a", 0)) == [b"good"]
+        assert values(log, Partition("a", 1)) == [b"x", b"y"]
 
     def test_the_first_offset_at_a_time_is_found(self, log: Log) -> None:
         log.create_topic("t", partitions=2)

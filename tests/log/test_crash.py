@@ -90,6 +90,34 @@ def test_processes_killed_at_random_lose_nothing_acknowledged(tmp_path: Path) ->
     assert len(stored) > 40
 
 
+def test_two_hundred_rounds_of_three_killed_processes(tmp_path: Path) -> None:
+    log = EmbeddedLog(tmp_path / "log")
+    log.create_topic("t", partitions=3)
+    rounds = [sys.executable, Path(__file__).with_name("rounds.py"), tmp_path, "200", "5"]
+    subprocess.run(list(map(str, rounds)), check=True)
+    stored: dict[tuple[int, int, int], list[int]] = {}
+    sizes: dict[tuple[int, int, int], int] = {}
+    for place in log.extents("t"):
+        last: dict[tuple[int, int], tuple[int, int]] = {}
+        for value in values(log, place):
+            assert value is not None
+            round, child, batch, size, number = map(int, value.split(b"-"))
+            assert last.get((round, child), (-1, -1)) < (batch, number), "out of order"
+            last[round, child] = (batch, number)
+            stored.setdefault((round, child, batch), []).append(number)
+            sizes[round, child, batch] = size
+    for batch, numbers in stored.items():
+        assert sorted(numbers) == list(range(sizes[batch])), f"{batch} is not whole"
+    said = (tmp_path / "acknowledged").read_text().split()
+    acknowledged = [(int(r), int(c), int(b)) for r, c, b in (line.split("-") for line in said)]
+    assert len({round for round, _, _ in acknowledged}) > 190
+    assert set(acknowledged) <= set(stored)
+    # Of each process at most the batch that was on its way is there without its word.
+    extra = [batch[:2] for batch in set(stored) - set(acknowledged)]
+    assert len(extra) == len(set(extra))
+    assert not [segment for segment in log.verify("t") if segment.damages]
+
+
 @pytest.mark.parametrize("point", LOG_FAULTS)
 def test_a_process_killed_at_a_fault_point_leaves_whole_batches(tmp_path: Path, point: str) -> None:
     EmbeddedLog(tmp_path).create_topic("t", partitions=1)

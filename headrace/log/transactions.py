@@ -1,0 +1,108 @@
+"""Appends that are stored together or not at all, across partitions and topics.
+
+The locks of all partitions are held throughout, always taken in the same order. Then:
+
+1. Every batch is written and synced, marked with the transaction's number. No end moves, so nobody
+   sees them; should we die, whoever comes next finds a transaction that was not decided, and cuts.
+2. The decision, one file `<log>/~transactions/<number>`, is written and synced. From now on the
+   transaction is committed: should we die, whoever comes next finds the decision, and adopts.
+3. Every partition's end moves past its batch.
+
+A decision is kept until the ends of its partitions are synced past it; `settle_decisions` sees to
+that. Not promised: that the partitions show their batches at the same moment.
+"""
+
+import json
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headrace import faults
+from headrace.log.appender import Appender, Written
+from headrace.log.base import Partition, Producer
+from headrace.log.files import locked, make_folder, write_new_file
+
+__all__ = ["Share", "append_together", "decisions", "is_decided", "settle_decisions"]
+
+_FOLDER = "~transactions"  # "~" is in no topic's name
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a transaction brings to one partition."""
+
+    partition: Partition
+    appender: Appender
+    payload: Any
+    count: int
+    producer: Producer | None
+
+
+def is_decided(path: Path, number: int) -> bool:
+    """Whether a transaction of the log was committed, as long as that matters."""
+    return _file(path, number).exists()
+
+
+def decisions(path: Path) -> list[Path]:
+    """Return the decisions that are kept, in no order."""
+    return [file for file in (path / _FOLDER).glob("*") if not file.name.endswith(("~", "lock"))]
+
+
+def _file(path: Path, number: int) -> Path:
+    return path / _FOLDER / f"{number:016x}"
+
+
+def append_together(path: Path, shares: Sequence[Share], *, sync: bool) -> list[Written]:
+    """Append to several partitions, one share each: all or nothing. ProducerFenced, DiskFull."""
+    number = secrets.randbits(63)
+    with ExitStack() as held:
+        for share in sorted(shares, key=lambda share: share.partition):
+            held.enter_context(share.appender.held())
+        for share in shares:
+            share.appender.check_producer(share.producer)
+        begun: list[Appender] = []
+        try:
+            written = []
+            for share in shares:
+                begun.append(share.appender)
+                each = share.appender.write_held(number, share.payload, share.count, share.producer)
+                written.append(each)
+                faults.reach("log_in_transaction")
+            for share in shares:
+                share.appender.sync_held()
+            faults.reach("log_before_decision")
+            _decide(path, number, shares, written, sync=sync)
+        except BaseException:
+            for appender in begun:
+                appender.take_back_held()
+            raise
+        faults.reach("log_after_decision")
+        for share in shares:
+            share.appender.acknowledge_held()
+            faults.reach("log_in_acknowledgement")
+    return written
+
+
+def _decide(
+    path: Path, number: int, shares: Sequence[Share], written: Sequence[Written], *, sync: bool
+) -> None:
+    make_folder(path / _FOLDER)
+    ends = [
+        [*share.partition, each.end.offset] for share, each in zip(shares, written, strict=True)
+    ]
+    write_new_file(_file(path, number), json.dumps(ends).encode(), sync=sync)
+
+
+def settle_decisions(path: Path, settle: Callable[[Iterable[Partition]], None]) -> None:
+    """Forget decisions, once `settle` has synced the ends of their partitions past them."""
+    if not (path / _FOLDER).is_dir():
+        return
+    with locked(path / _FOLDER / "lock"):
+        found = decisions(path)
+        places = [Partition(*entry[:2]) for file in found for entry in json.loads(file.read_text())]
+        settle(dict.fromkeys(places))
+        for file in found:
+            file.unlink()
