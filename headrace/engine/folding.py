@@ -1,18 +1,21 @@
-"""Run the fold of one view in Spark, and find the records that its expressions fail on.
+"""Run the fold of one view in Spark, without the records that its expressions fail on.
 
-Spark runs with ANSI on, so one record can fail a job. Then the rows are halved until the record
-stands alone; it is dead for the view, with Spark's error as the reason, and the rest is folded.
+Spark runs with ANSI on, so one record can fail a job. Then one job finds all that do (probing.py).
+Each is folded by itself, which gives Spark's error as the reason why it is dead for the view, and
+the rest is folded together. Should the probe find none, the rows are halved until one stands alone.
 """
 
 import re
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from headrace.engine.probing import failing_rows
 from headrace.engine.stamping import Dead, Summary
 from headrace.errors import ViewFailed
 from headrace.plan.fold import Fold
@@ -147,9 +150,30 @@ def fold_rows(
             if part.num_rows == 1:
                 outcome.add_dead(part, reason)
             else:
-                half = part.num_rows // 2
-                left += [part.slice(half), part.slice(0, half)]
+                failing = _probed(fold, session, part)
+                jobs += 1
+                if max_jobs is not None and jobs + failing.sum() > max_jobs + parts:
+                    raise TooManyFailures from error
+                left += _apart(part, failing)
     return outcome
+
+
+def _probed(fold: Fold, session: SparkSession, rows: pa.Table) -> np.ndarray:
+    try:
+        return failing_rows(fold, session, rows)
+    except (PySparkException, Py4JJavaError) as error:
+        record_fault(fold, error)
+        return np.zeros(rows.num_rows, dtype=bool)
+
+
+def _apart(rows: pa.Table, failing: np.ndarray) -> list[pa.Table]:
+    """Return the failing rows one by one, and the others, together if some were found."""
+    if failing.any():
+        alone = [rows.slice(int(number), 1) for number in np.flatnonzero(failing)]
+        sound = rows.filter(pa.array(~failing))
+        return [sound, *reversed(alone)] if sound.num_rows else alone[::-1]
+    half = rows.num_rows // 2
+    return [rows.slice(half), rows.slice(0, half)]
 
 
 def record_fault(fold: Fold, error: Exception) -> str:

@@ -46,6 +46,7 @@ class Fold:
     stream: Stream
     table: Table
     query: str  # Spark SQL over the relation `__input`
+    probe: "Probe"
 
     @property
     def name(self) -> str:
@@ -56,6 +57,18 @@ class Fold:
     def version(self) -> str:
         """The version of the view that this fold maintains."""
         return self.table.version
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The expressions of a view in the order the query asks them, to find whose record fails.
+
+    `skip` is asked of the input; `values` of the input with `window`, `__late` and `__skip`.
+    """
+
+    windowed: tuple[str, ...]
+    skip: str
+    values: tuple[str, ...]
 
 
 def argument_types_query(view: View, stream: Stream) -> str:
@@ -99,9 +112,11 @@ def plan_fold(
         raise _refuse(view, f"WHERE is {argument_types['__where'].sql}; write a condition")
     if view.query.grouped:
         table = _grouped_table(view, version, argument_types, output_types)
-        return Fold(view, stream, table, _grouped_query(view, stream, argument_types))
-    table = _plain_table(view, version, argument_types)
-    return Fold(view, stream, table, _plain_query(view, stream))
+        query = _grouped_query(view, stream, argument_types)
+    else:
+        table = _plain_table(view, version, argument_types)
+        query = _plain_query(view, stream)
+    return Fold(view, stream, table, query, _probe(view, stream))
 
 
 def _refuse(view: View, message: str) -> DefinitionError:
@@ -135,15 +150,22 @@ def _start(view: View, stream: Stream) -> str:
 
 def _judged(view: View, stream: Stream) -> str:
     """Return every record of the input, with its window, `__skip` and `__late`."""
+    # One level of SELECT more or less is some 2 ms of every turn.
+    columns = ", ".join(["*", *_windowing(view, stream), f"{_skip(view)} AS __skip"])
+    return f"SELECT {columns} FROM __input"
+
+
+def _skip(view: View) -> str:
     # Side rows count as skipped, so that no expression of the user's ever sees one.
-    condition = view.query.where
-    skip = "__side IS NOT NULL"
-    if condition is not None:
-        skip = f"(__side IS NOT NULL OR NOT coalesce({condition}, false))"
+    if view.query.where is None:
+        return "__side IS NOT NULL"
+    return f"(__side IS NOT NULL OR NOT coalesce({view.query.where}, false))"
+
+
+def _windowing(view: View, stream: Stream) -> list[str]:
     window = view.query.window
     if window is None:
-        return f"SELECT *, {skip} AS __skip, false AS __late FROM __input"
-    # One level of SELECT more or less is some 2 ms of every turn.
+        return ["false AS __late"]
     start = _start(view, stream)
     is_late = late(
         start,
@@ -152,8 +174,17 @@ def _judged(view: View, stream: Stream) -> str:
         delay_us=stream.delay_us,
         lateness_us=view.allowed_lateness_us,
     )
-    struct = window_struct(start, window.size_us)
-    return f"SELECT *, {struct} AS window, {skip} AS __skip, {is_late} AS __late FROM __input"
+    return [f"{window_struct(start, window.size_us)} AS window", f"{is_late} AS __late"]
+
+
+def _probe(view: View, stream: Stream) -> Probe:
+    query = view.query
+    values = [output.expression for output in query.outputs]
+    if query.grouped:
+        values = [key.expression for key in query.keys]
+        values += [call.argument for call in query.calls if call.argument is not None]
+    asked = (f"CASE WHEN NOT (__skip OR __late) THEN {value} END" for value in values)
+    return Probe(tuple(_windowing(view, stream)), _skip(view), tuple(asked))
 
 
 def _grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> str:
