@@ -235,11 +235,11 @@ class Engine:
         return PlannedTurn(unit.name, planned.turn, self.epoch, planned.ranges)
 
     def _notice_partitions(self, unit: Unit) -> None:
-        """Let a unit read partitions that were added to its topics, from their start."""
+        """Let a unit read partitions that were added to its topics, from their first record."""
         for name, topic in unit.topics().items():
             added = {
-                StreamPartition(name, partition.number): Progress(extent.first_offset)
-                for partition, extent in self.tools.log.extents(topic).items()
+                StreamPartition(name, partition.number): Progress()
+                for partition in self.tools.log.extents(topic)
                 if StreamPartition(name, partition.number) not in unit.progress
             }
             if added:
@@ -278,10 +278,10 @@ class Engine:
                 if key.stream != name:
                     continue
                 first, end = of_topic[Partition(topic, key.partition)]
-                if follows and key in main.progress:
-                    end = main.progress[key].offset
+                if follows:
+                    end = main.progress.get(key, Progress()).offset
                 if self._ends is not None:
-                    end = min(end, self._ends.get((name, Partition(topic, key.partition)), end))
+                    end = min(end, self._ends.get((name, Partition(topic, key.partition)), 0))
                 extents[key] = Extent(first, end)
         return extents
 
@@ -297,9 +297,12 @@ class Engine:
             replaced = self._replaced_by(unit)
             for each in (main, unit, *replaced):
                 held.enter_context(each.lock)
-            ends = {key: extent.end_offset for key, extent in self.extents(unit).items()}
-            if 0 < backlog(unit.progress, ends) <= _NEARLY_LEVEL_RECORDS:
+            # A partition that was added is read by both, or by neither.
+            self._notice_partitions(main)
+            self._notice_partitions(unit)
+            if 0 < self.lag(unit) <= _NEARLY_LEVEL_RECORDS:
                 self.turn_unit(unit, max_records=_NEARLY_LEVEL_RECORDS)
+            ends = {key: extent.end_offset for key, extent in self.extents(unit).items()}
             if self._stays_apart(unit) or not self._level(unit, ends):
                 return False
             faults.reach("before_swap")
@@ -348,7 +351,7 @@ class Engine:
                 return False  # its stream's new version has to be swapped in first
         for key, place in unit.progress.items():
             topic = unit.sources[key.stream].stream.topic
-            follows = main.topics().get(key.stream) == topic and key in main.progress
+            follows = main.topics().get(key.stream) == topic
             if place.offset < ends[key] or (follows and place.offset != ends[key]):
                 return False
         return True

@@ -156,7 +156,8 @@ def _spare_the_collector() -> None:
 
     PySpark collects garbage after every task, which took 40 ms of each.
     """
-    if len(gc.get_objects()) > _MANY_OBJECTS:
+    # Not again and again: what is garbage at that moment is never collected.
+    if gc.get_freeze_count() < _MANY_OBJECTS < len(gc.get_objects()):
         gc.freeze()
 
 

@@ -34,7 +34,7 @@ from headrace.log.files import OpenFile, disk_errors, locked
 from headrace.log.follower import Follower
 from headrace.log.format import decode_batch_header, encode_batch
 from headrace.log.retention import first_kept
-from headrace.log.segments import list_segments, segment_path
+from headrace.log.segments import damaged, list_segments, segment_path
 from headrace.log.tail import Tail
 
 __all__ = ["Appender", "Written"]
@@ -109,12 +109,15 @@ class Appender:
             if producer is not None and self._was_stored(producer, self._follower.tail):
                 return self._up_to(ends, duplicate=True)
             start, rolled, ends = self._store(ends, payload, count, producer)
-            tail = self._follower.tail
-            acknowledged = ends.acknowledged if self._sync else tail.mark
-            ends = ends._replace(acknowledged=acknowledged, written=tail.mark)
-            return self._up_to(write_ends(self._ends_path, ends), duplicate=False)._replace(
-                start=start, rolled=rolled
-            )
+            mark = self._follower.tail.mark
+            acknowledged = ends.acknowledged if self._sync else mark
+            try:
+                after = ends._replace(acknowledged=acknowledged, written=mark)
+                after = write_ends(self._ends_path, after)
+            except OSError:
+                self._follower.file.cut(ends.written.position)
+                raise
+            return self._up_to(after, duplicate=False)._replace(start=start, rolled=rolled)
 
     def _store(
         self,
@@ -158,8 +161,8 @@ class Appender:
         if producer is not None and self._was_stored(producer, self._follower.tail):
             raise UsageError(
                 f"{self._partition}: producer {producer.id!r} has stored sequence "
-                f"{producer.sequence} already, and not with this transaction. Nothing was "
-                f"appended; ask `last_sequence` which one is next."
+                f"{producer.sequence} already. Nothing was appended now; if this is a retry, all "
+                f"of it is there."
             )
 
     def write_held(
@@ -176,7 +179,12 @@ class Appender:
     def sync_held(self) -> None:
         """Return once the batch is on the disk; then so is all that others wrote before it."""
         if self._sync:
-            self._follower.file.sync()
+            try:
+                self._follower.file.sync()
+            except OSError:
+                # What others wrote and did not sync may be lost with it.
+                self._cut_unacknowledged(self._before)
+                raise
 
     def take_back_held(self) -> None:
         """Cut the batch again."""
@@ -236,8 +244,12 @@ class Appender:
             if before_us is not None and holds_records and tail.last_arrival_us < before_us:
                 self._sync_for_roll(ends)
                 ends = self._follower.roll(ends)
+            bases = [base for base in list_segments(self._folder) if base >= ends.first]
+            if bases[0] != ends.first:
+                path = segment_path(self._folder, ends.first)
+                raise damaged(path, 0, self._partition, ends.first, "the file is gone")
             first = first_kept(
-                self._folder, self._partition, before_us=before_us, max_bytes=max_bytes
+                self._folder, self._partition, bases, before_us=before_us, max_bytes=max_bytes
             )
             if first > ends.first:
                 ends = write_ends(self._ends_path, ends._replace(first=first))
@@ -279,13 +291,16 @@ class Appender:
         return Written(ends.written.offset, ends.written, file, ends.cuts, level, duplicate)
 
     def _is_settled(self, ends: Ends) -> bool:
-        bases = list_segments(self._folder)
-        return (
-            ends.acknowledged == ends.written
-            and bool(bases)
-            and bases[-1] == ends.written.segment
-            and segment_path(self._folder, bases[-1]).stat().st_size == ends.written.position
-        )
+        try:
+            bases = list_segments(self._folder)
+            return (
+                ends.acknowledged == ends.written
+                and bool(bases)
+                and bases[-1] == ends.written.segment
+                and segment_path(self._folder, bases[-1]).stat().st_size == ends.written.position
+            )
+        except FileNotFoundError:
+            return False  # retention or a deletion was faster: look again under the lock
 
     def _was_stored(self, producer: Producer, tail: Tail) -> bool:
         newest = tail.producers.get(producer.id)
@@ -340,7 +355,8 @@ class Appender:
         path = segment_path(self._folder, ends.acknowledged.segment)
         self._follower.forget()
         # The new number goes first: should the cut fail, nobody acknowledges these bytes either.
-        write_ends(self._ends_path, ends._replace(cuts=ends.cuts + 1, written=ends.acknowledged))
+        cut = ends._replace(cuts=ends.cuts + 1, written=ends.acknowledged)
+        self._before = write_ends(self._ends_path, cut)
         try:
             os.truncate(path, ends.acknowledged.position)
         except OSError as error:

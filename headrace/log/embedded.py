@@ -15,6 +15,7 @@ Promises, besides those of `base.Log`:
   `maintain`, which the running engine calls every minute.
 """
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -26,7 +27,7 @@ from typing import cast
 
 import pyarrow as pa
 
-from headrace.errors import LogError, TopicNotFound, UsageError
+from headrace.errors import HeadraceError, LogError, TopicNotFound, UsageError
 from headrace.log.appender import Appender, Written
 from headrace.log.base import (
     DEFAULT_PARTITIONS,
@@ -54,7 +55,13 @@ from headrace.log.topics import (
     load_topic,
     topic_stamp,
 )
-from headrace.log.transactions import Share, append_together, is_decided, settle_decisions
+from headrace.log.transactions import (
+    Share,
+    append_together,
+    decisions,
+    is_decided,
+    settle_decisions,
+)
 from headrace.log.verify import CheckedSegment, verify_partition
 
 __all__ = ["EmbeddedLog"]
@@ -63,8 +70,10 @@ SEGMENT_BYTES = 64 << 20
 MAX_PRODUCER_ID_BYTES = 1024
 # The engine keeps a dead record of the full size beside the reason why, in headers of its own.
 PRODUCER_HEADER_BYTES = 16 << 10
-# A decision is kept for some time (transactions.py): at most so many of each process.
+# A decision is kept for some time (transactions.py), but not more of them.
 KEPT_DECISIONS = 64
+
+logger = logging.getLogger("headrace.log")
 
 
 def _wall_clock_us() -> int:
@@ -95,7 +104,6 @@ class EmbeddedLog:
         self._appenders: dict[Partition, Appender] = {}
         self._readers: dict[Partition, Reader] = {}
         self._keyless: dict[str, int] = {}
-        self._transactions = 0
         self._closed = False
         with disk_errors(self._path):
             make_folder(self._path)
@@ -243,18 +251,16 @@ class EmbeddedLog:
             return []
         with self._noticing_deletion({share.partition.topic for share in shares}):
             written = append_together(self._path, shares, sync=self._sync)
-        with self._mutex:
-            self._transactions += 1
-            many = self._transactions % KEPT_DECISIONS == 0
-        if many:
-            settle_decisions(self._path, self._settle)
+        with _housekeeping():
+            if len(decisions(self._path)) >= KEPT_DECISIONS:
+                settle_decisions(self._path, self._settle)
         return written
 
     def _settle(self, places: Iterable[Partition]) -> None:
         for place in places:
             with suppress(TopicNotFound):
-                self._check_partition(place)
-                self._appender(place).settle()
+                if place.number < self.topic(place.topic).partitions:
+                    self._appender(place).settle()
 
     @contextmanager
     def _noticing_deletion(self, topics: Iterable[str]) -> Iterator[None]:
@@ -268,7 +274,8 @@ class EmbeddedLog:
     def _expire_where_rolled(self, shares: Sequence[Share], written: Sequence[Written]) -> None:
         pairs = zip(shares, written, strict=True)
         for topic in {share.partition.topic for share, each in pairs if each.rolled}:
-            self._expire(topic)
+            with _housekeeping():
+                self._expire(topic)
 
     def last_sequence(self, partition: Partition, producer_id: str) -> int | None:
         """Return the newest sequence stored for a producer, None when it has none here."""
@@ -316,10 +323,15 @@ class EmbeddedLog:
             yield from verify_partition(self._folder(place), place, ends)
 
     def maintain(self) -> None:
-        """Remove segments that retention no longer keeps, and decisions that are carried out."""
+        """Remove segments that retention no longer keeps, and decisions that are carried out.
+
+        What does not succeed is logged, and tried again the next time.
+        """
         for topic in self.topics():
-            self._expire(topic.name)
-        settle_decisions(self._path, self._settle)
+            with _housekeeping():
+                self._expire(topic.name)
+        with _housekeeping():
+            settle_decisions(self._path, self._settle)
 
     def _expire(self, name: str) -> None:
         topic = self.topic(name)
@@ -386,6 +398,15 @@ class EmbeddedLog:
 
     def _folder(self, partition: Partition) -> Path:
         return self._path / partition.topic / str(partition.number)
+
+
+@contextmanager
+def _housekeeping() -> Iterator[None]:
+    """Log what fails within: nobody's append fails for it, nor does an engine."""
+    try:
+        yield
+    except HeadraceError as error:
+        logger.warning("the log's housekeeping did not succeed: %s", error)
 
 
 def _ranges(shares: Sequence[Share], written: Sequence[Written]) -> list[Range]:

@@ -10,6 +10,7 @@ Promises:
 import errno
 import fcntl
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,14 +49,26 @@ def locked(path: Path) -> Iterator[None]:
     and with it the lock. Costs 23 µs (2 cores, ext4).
     """
     with disk_errors(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        descriptor = _lock_file(path)
     try:
-        with disk_errors(path):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         # Said aloud, because a child forked meanwhile holds the same lock until it ends.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def _lock_file(path: Path) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Its folder may have been removed, and made anew, while we waited.
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
         os.close(descriptor)
 
 
@@ -68,6 +81,8 @@ class OpenFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._sync_mutex = threading.Lock()
+        self._sync_failure: OSError | None = None
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
@@ -86,8 +101,19 @@ class OpenFile:
         os.ftruncate(self.descriptor, position)
 
     def sync(self) -> None:
-        """Return once the file's content and length are on the disk."""
-        sync_descriptor(self.descriptor)
+        """Return once the file's content and length are on the disk.
+
+        After a failure it fails for ever: the system tells one caller only, and then takes the
+        pages for written.
+        """
+        with self._sync_mutex:
+            if self._sync_failure is not None:
+                raise OSError(*self._sync_failure.args)
+            try:
+                sync_descriptor(self.descriptor)
+            except OSError as error:
+                self._sync_failure = error
+                raise
 
 
 def write_whole(descriptor: int, data: bytes | memoryview, position: int) -> None:

@@ -19,7 +19,7 @@ from headrace.log.base import Partition
 from headrace.log.ends import Ends, Mark, read_ends, write_ends
 from headrace.log.files import OpenFile, write_new_file
 from headrace.log.format import encode_segment_header
-from headrace.log.segments import damaged, list_segments, segment_path
+from headrace.log.segments import damaged, list_segments, map_file, segment_path
 from headrace.log.tail import Tail, holds_a_batch, load_tail, walk
 
 __all__ = ["Follower", "make_segment"]
@@ -134,7 +134,8 @@ class Follower:
 
     def _refuse_to_cut_damage(self, path: Path, mark: Mark, reason: str) -> None:
         """Without ends nothing tells damage from a torn tail, but a tail has nothing after it."""
-        if (position := holds_a_batch(path, mark.position)) is not None:
+        view = memoryview(map_file(path))
+        if (position := holds_a_batch(view, mark.position, len(view))) is not None:
             reason = f"{reason}, and a whole batch follows at byte {position}"
             raise damaged(path, mark.position, self._partition, mark.offset, reason)
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headrace.errors import PositionLost, UsageError
 from headrace.log.base import Extent, Partition, Range
-from headrace.log.ends import Ends
+from headrace.log.ends import Ends, read_ends
 from headrace.log.segments import (
     MAX_OPEN_SEGMENTS,
     Piece,
@@ -136,12 +136,18 @@ class Reader:
             start, end = max(range.start, base), min(range.end, next_base)
             if start < end:
                 segment = self._segment(base)
-                acknowledged = ends.acknowledged
-                # A segment that is not the last was complete when it was first mapped after the
-                # roll; one mapped before is mapped again, since its length grew past the mapping.
-                whole = segment.path.stat().st_size
-                size = acknowledged.position if base == acknowledged.segment else whole
-                yield segment, start, end, size
+                yield segment, start, end, self._size(segment, ends)
+
+    def _size(self, segment: Segment, ends: Ends) -> int:
+        """Return how far a segment's acknowledged bytes reach. PositionLost."""
+        if segment.base_offset == ends.acknowledged.segment:
+            return ends.acknowledged.position
+        # A segment that is not the last was complete when it was first mapped after the roll; one
+        # mapped before is mapped again, since its length grew past the mapping.
+        try:
+            return segment.path.stat().st_size
+        except FileNotFoundError as error:
+            raise gone(self._partition, segment.base_offset, segment.path) from error
 
     def offset_at(self, time_us: int, ends: Ends) -> int:
         """Return the first offset that arrived at a time or later; the end if there is none."""
@@ -151,11 +157,8 @@ class Reader:
         after = bisect.bisect_left(
             bases, time_us, lo=1, key=lambda base: self._segment(base).header().last_arrival_us
         )
-        base = bases[after - 1]
-        segment = self._segment(base)
-        last = base == ends.acknowledged.segment
-        size = ends.acknowledged.position if last else segment.path.stat().st_size
-        return segment.offset_at(time_us, size=size)
+        segment = self._segment(bases[after - 1])
+        return segment.offset_at(time_us, size=self._size(segment, ends))
 
     def _list(self, ends: Ends) -> list[int]:
         with self._mutex:
@@ -167,8 +170,9 @@ class Reader:
             bases = [b for b in self._bases if ends.first <= b <= ends.acknowledged.segment]
         if bases[:1] != [ends.first]:
             path = segment_path(self._folder, ends.first)
-            if path.exists():
-                raise RuntimeError(f"{path} is there and was not listed")
+            now = read_ends(self._folder / "ends")
+            if now is None or now.first > ends.first:
+                raise gone(self._partition, ends.first, path)
             raise damaged(path, 0, self._partition, ends.first, "the file is gone")
         return bases
 

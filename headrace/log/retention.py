@@ -1,23 +1,28 @@
 """Which segments of a partition retention keeps. Whole segments only; the last one always."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from headrace.log.base import Partition
-from headrace.log.segments import Segment, list_segments, segment_path
+from headrace.log.segments import Segment, segment_path
 
 __all__ = ["first_kept"]
 
 
 def first_kept(
-    folder: Path, partition: Partition, *, before_us: int | None, max_bytes: int | None
+    folder: Path,
+    partition: Partition,
+    bases: Sequence[int],
+    *,
+    before_us: int | None,
+    max_bytes: int | None,
 ) -> int:
-    """Return the base offset of the oldest segment to keep. Needs the partition's lock.
+    """Return which of the segments is the oldest to keep. Needs the partition's lock.
 
     A segment goes when all of it arrived before `before_us`, or when those after it have
     `max_bytes` by themselves: never so much that less than `max_bytes` is left.
     """
-    bases = list_segments(folder)
     left = sum(segment_path(folder, base).stat().st_size for base in bases)
     for base, following in pairwise(bases):
         # A segment's header says when the last record before it arrived.

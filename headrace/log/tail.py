@@ -99,9 +99,9 @@ def _check_decided(transaction: int | None, decided: Callable[[int], bool]) -> N
         raise Unreadable("it belongs to a transaction that was not committed")
 
 
-def holds_a_batch(path: Path, position: int) -> int | None:
-    """Return the first byte past `position` where a whole batch lies, if there is one."""
-    view = memoryview(map_file(path))
+def holds_a_batch(view: memoryview, position: int, end: int) -> int | None:
+    """Return the first byte past `position` and before `end` where a whole batch lies, if any."""
+    view = view[:end]
     data = bytes(view[position:])
     found = data.find(BATCH_MAGIC, 1)
     while found >= 0:

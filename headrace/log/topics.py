@@ -15,6 +15,7 @@ import json
 import re
 import secrets
 import shutil
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from headrace.errors import InvalidTopic, LogError, TopicExists, TopicNotFound
 from headrace.log.base import Topic, TopicSettings
 from headrace.log.ends import Ends, Mark, write_ends
 from headrace.log.files import (
+    OpenFile,
     disk_errors,
     locked,
     make_folder,
@@ -44,7 +46,8 @@ __all__ = [
     "topic_stamp",
 ]
 
-MAX_PARTITIONS = 1024
+# An append by key may go to all of them at once, and holds two open files for each.
+MAX_PARTITIONS = 256
 VERSION = 2
 _FOREVER = TopicSettings()
 # Kafka's rule, so that a topic can move there under the same name.
@@ -140,10 +143,14 @@ def change_topic_folder(
 def delete_topic_folder(path: Path, name: str) -> None:
     """Remove a topic's folder. TopicNotFound."""
     with locked(path / _LOCK), disk_errors(path):
-        load_topic(path, name)
-        # One step for all who look; then the files go.
-        (path / name).rename(path / f"{_DELETING}{secrets.token_hex(8)}")
-        sync_folder(path)
+        topic, _ = load_topic(path, name)
+        with ExitStack() as held:
+            # Whoever is appending finishes first; whoever waits finds that its lock is gone.
+            for number in range(topic.partitions):
+                held.enter_context(locked(path / name / str(number) / "lock"))
+            # One step for all who look; then the files go.
+            (path / name).rename(path / f"{_DELETING}{secrets.token_hex(8)}")
+            sync_folder(path)
         _remove_leftovers(path)
 
 
@@ -171,6 +178,8 @@ def _make_partition(folder: Path, *, sync: bool) -> None:
     # Cuts begin anywhere: who still has an older topic of this name open notices by them.
     write_ends(folder / "ends", Ends(0, secrets.randbits(62), start, start))
     if sync:
+        # A transaction that a power loss interrupts is told from others by the ends.
+        OpenFile(folder / "ends").sync()
         sync_folder(folder)
 
 
@@ -197,11 +206,16 @@ def topic_stamp(path: Path, name: str) -> object:
         file = (path / name / "topic.json").stat()
     except (OSError, ValueError):  # such as a null byte in the name
         return None
-    return file.st_ino, file.st_mtime_ns
+    return file.st_ino, file.st_mtime_ns, file.st_ctime_ns, file.st_size
 
 
 def list_topics(path: Path) -> list[Topic]:
     """Return all topics, by name."""
     names = sorted(folder.parent.name for folder in path.glob("*/topic.json"))
     # A topic being created has its file already, but no topic's name yet.
-    return [load_topic(path, name).topic for name in names if _NAME.fullmatch(name)]
+    found = []
+    for name in names:
+        if _NAME.fullmatch(name):
+            with suppress(TopicNotFound):  # deleted since we looked
+                found.append(load_topic(path, name).topic)
+    return found

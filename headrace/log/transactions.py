@@ -9,10 +9,12 @@ The locks of all partitions are held throughout, always taken in the same order.
 3. Every partition's end moves past its batch.
 
 A decision is kept until the ends of its partitions are synced past it; `settle_decisions` sees to
-that. Not promised: that the partitions show their batches at the same moment.
+that. Not promised: that the partitions show their batches at the same moment; those of a process
+that died between them show the rest with the next append there, or with `maintain`.
 """
 
 import json
+import logging
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -23,11 +25,13 @@ from typing import Any
 from headrace import faults
 from headrace.log.appender import Appender, Written
 from headrace.log.base import Partition, Producer
-from headrace.log.files import locked, make_folder, write_new_file
+from headrace.log.files import disk_errors, locked, make_folder, sync_folder, write_new_file
 
 __all__ = ["Share", "append_together", "decisions", "is_decided", "settle_decisions"]
 
 _FOLDER = "~transactions"  # "~" is in no topic's name
+
+logger = logging.getLogger("headrace.log")
 
 
 @dataclass(frozen=True)
@@ -76,20 +80,39 @@ def append_together(path: Path, shares: Sequence[Share], *, sync: bool) -> list[
             faults.reach("log_before_decision")
             _decide(path, number, shares, written, sync=sync)
         except BaseException:
+            # First nobody may take it for decided any more. If that fails the batches stay, for
+            # the next one to adopt or to cut, all alike.
+            _withdraw(path, number, sync=sync)
             for appender in begun:
                 appender.take_back_held()
             raise
         faults.reach("log_after_decision")
         for share in shares:
-            share.appender.acknowledge_held()
+            try:
+                share.appender.acknowledge_held()
+            except OSError:
+                # It is committed, so this is no failure: the next one to come adopts it.
+                logger.warning("%s: its end could not be moved", share.partition, exc_info=True)
             faults.reach("log_in_acknowledgement")
     return written
+
+
+def _withdraw(path: Path, number: int, *, sync: bool) -> None:
+    file = _file(path, number)
+    for name in (file, file.with_name(file.name + "~")):
+        if name.exists():
+            name.unlink()
+            if sync:
+                sync_folder(name.parent)
 
 
 def _decide(
     path: Path, number: int, shares: Sequence[Share], written: Sequence[Written], *, sync: bool
 ) -> None:
-    make_folder(path / _FOLDER)
+    if not (path / _FOLDER).is_dir():
+        make_folder(path / _FOLDER)
+        if sync:
+            sync_folder(path)
     ends = [
         [*share.partition, each.end.offset] for share, each in zip(shares, written, strict=True)
     ]
@@ -100,7 +123,7 @@ def settle_decisions(path: Path, settle: Callable[[Iterable[Partition]], None]) 
     """Forget decisions, once `settle` has synced the ends of their partitions past them."""
     if not (path / _FOLDER).is_dir():
         return
-    with locked(path / _FOLDER / "lock"):
+    with locked(path / _FOLDER / "lock"), disk_errors(path / _FOLDER):
         found = decisions(path)
         places = [Partition(*entry[:2]) for file in found for entry in json.loads(file.read_text())]
         settle(dict.fromkeys(places))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.log.base import Partition
-from headrace.log.ends import Ends
+from headrace.log.ends import Ends, read_ends
 from headrace.log.format import (
     Unreadable,
     check_batch,
@@ -39,12 +39,18 @@ def verify_partition(folder: Path, partition: Partition, ends: Ends) -> Iterator
     last = ends.acknowledged.segment
     bases = [base for base in list_segments(folder) if ends.first <= base <= last]
     if bases[:1] != [ends.first]:
-        path = segment_path(folder, ends.first)
-        gone = str(damaged(path, 0, partition, ends.first, "the file is gone"))
-        yield CheckedSegment(partition, path, 0, 0, (gone,))
+        bases.insert(0, ends.first)
     for base, following in pairwise([*bases, ends.acknowledged.offset]):
         size = ends.acknowledged.position if base == last else None
-        yield _verify_segment(folder, partition, base, following, size)
+        try:
+            yield _verify_segment(folder, partition, base, following, size)
+        except FileNotFoundError:
+            now = read_ends(folder / "ends")
+            if now is not None and base < now.first:
+                continue  # retention removed it meanwhile
+            path = segment_path(folder, base)
+            lost = str(damaged(path, 0, partition, base, "the file is gone"))
+            yield CheckedSegment(partition, path, 0, 0, (lost,))
 
 
 def _verify_segment(
@@ -65,7 +71,7 @@ def _verify_segment(
         position = decode_segment_header(view, base).length
     except Unreadable as error:
         note(0, base, str(error))
-        position = holds_a_batch(path, 0)
+        position = holds_a_batch(view, 0, size)
     while position is not None and position < size:
         try:
             header = decode_batch_header(view, position)
@@ -74,7 +80,7 @@ def _verify_segment(
             decode_records(buffer, position, header)
         except Unreadable as error:
             note(position, offset, str(error))
-            position = holds_a_batch(path, position)
+            position = holds_a_batch(view, position, size)
             if position is not None:
                 offset = decode_batch_header(view, position).base_offset
             continue

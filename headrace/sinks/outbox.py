@@ -35,10 +35,9 @@ _PIECE_BYTES = 16 << 20
 
 
 def ensure_topic(log: Log, name: str, partitions: int) -> None:
-    """Make a topic unless it is there, and give it as many partitions at least."""
+    """Make a topic unless it is there, with whatever partitions it has."""
     try:
-        if log.topic(name).partitions < partitions:
-            log.change_topic(name, partitions=partitions)
+        log.topic(name)
     except TopicNotFound:
         with suppress(TopicExists):  # another process was faster
             log.create_topic(name, partitions=partitions)
@@ -61,7 +60,10 @@ def publish(log: Log, store: Store, epoch: int) -> int:
 def _publish_entry(log: Log, entry: OutboxEntry, epoch: int) -> int:
     """Publish one entry in pieces of bounded size, each with its own sequence."""
     source = entry.source.partition
-    ensure_topic(log, entry.topic, log.topic(source.topic).partitions)
+    partitions = log.topic(source.topic).partitions
+    ensure_topic(log, entry.topic, partitions)
+    if log.topic(entry.topic).partitions <= source.number:  # some were added to the source
+        log.change_topic(entry.topic, partitions=partitions)
     stored = log.last_sequence(Partition(entry.topic, source.number), entry.producer_id)
     fresh = pc.greater(entry.offsets, -1 if stored is None else stored)
     offsets, reasons = entry.offsets.filter(fresh), entry.reasons.filter(fresh)

@@ -123,13 +123,18 @@ def _copy_progress(file: DuckDBFile, unit: str, other: str, stream: str) -> None
 
 def _check_level(file: DuckDBFile, unit: str) -> None:
     # A stream that the unit brings replaces the main unit's, position and all.
+    # A partition that was added to a topic has no row until something of it is read.
+    of_unit = "SELECT stream, partition, next_offset FROM headrace.progress WHERE unit = ?"
     apart = file.rows(
-        "SELECT u.stream, u.partition, u.next_offset, m.next_offset "
-        "FROM headrace.progress u JOIN headrace.progress m USING (stream, partition) "
-        "WHERE u.unit = ? AND m.unit = ? AND u.next_offset <> m.next_offset "
-        "AND u.stream NOT IN "
+        "SELECT stream, partition, coalesce(u.next_offset, 0) AS mine, "
+        "coalesce(m.next_offset, 0) AS its "
+        f"FROM ({of_unit}) u FULL JOIN ({of_unit}) m USING (stream, partition) "
+        "WHERE mine <> its "
+        "AND stream IN (SELECT stream FROM headrace.progress WHERE unit = ?) "
+        "AND stream IN (SELECT stream FROM headrace.progress WHERE unit = ?) "
+        "AND stream NOT IN "
         "(SELECT name FROM headrace.holdings WHERE unit = ? AND kind = 'stream')",
-        [unit, MAIN, unit],
+        [unit, MAIN, unit, MAIN, unit],
     )
     if apart:
         stream, partition, offset, main_offset = apart[0]

@@ -18,6 +18,7 @@ def test_partitions_that_are_added_are_read(restarts: bool) -> None:
             h.append("payments", payments(partition * 1000, 20), partition=partition)
         while h.turn():
             pass
+        assert h.log.topic("payments").partitions == 2
         h.log.change_topic("payments", partitions=4)
         if restarts:
             h.restart()
@@ -62,3 +63,30 @@ def test_an_engine_that_retention_overtakes_says_so_and_stands_still() -> None:
         remove_all(h)
         with pytest.raises(PositionLost, match="payments/0@20: the next record to read is gone"):
             h.turn()
+
+
+@pytest.mark.parametrize("ahead", ["main", "other"])
+def test_partitions_added_while_a_view_is_rebuilt_are_read_once_by_all(ahead: str) -> None:
+    with harness(SHOP, partitions=1) as h:
+        h.append("payments", payments(0, 20), partition=0)
+        while h.turn():
+            pass
+        edited = SHOP.replace("count(*) AS n", "count(*) + 0 AS n")
+        assert edited != SHOP
+        h.restart(edited)
+        main, other = (
+            h.engine.units["main"],
+            next(unit for name, unit in h.engine.units.items() if name != "main"),
+        )
+        while h.engine.turn_unit(other):
+            pass
+        h.log.change_topic("payments", partitions=2)
+        h.append("payments", payments(1000, 20), partition=1)
+        # Whoever notices the new partition first, the two must not be taken for level.
+        h.engine.turn_unit(main if ahead == "main" else other)
+        assert h.engine.join_main(other)
+        while h.turn():
+            pass
+        assert h.counters("payments")["read"] == 40
+        assert_agrees_with_the_reference(h)
+        h.audit()
