@@ -21,6 +21,7 @@ After a failure:
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,8 @@ from headrace.log.segments import damaged, list_segments, segment_path
 from headrace.log.tail import Tail
 
 __all__ = ["Appender", "Written"]
+
+PATIENCE_S = 0.5
 
 
 class Written(NamedTuple):
@@ -75,6 +78,7 @@ class Appender:
         self._sync_mutex = threading.Lock()
         self._follower = Follower(folder, partition, sync=sync, decided=decided)
         self._settled = False
+        self._past_end: tuple[tuple[int, int], float] | None = None
         self._before: Ends  # while `held`: the ends, as the last plain append left them
         self._failure: OSError | None = None
 
@@ -82,10 +86,13 @@ class Appender:
         """Return the partition's ends.
 
         The first call of a process looks for what others left unacknowledged, such as batches that
-        were synced before a power loss took the newest ends: those become visible again.
+        were synced before a power loss took the newest ends: those become visible again. Later
+        ones look when bytes stand past the end for PATIENCE_S, since who wrote them may be dead.
         """
         ends = read_ends(self._ends_path)
-        if ends is not None and (self._settled or self._is_settled(ends)):
+        if ends is not None and (
+            self._is_settled(ends) if not self._settled else not self._is_left(ends)
+        ):
             self._settled = True
             return ends
         with self._lock(), disk_errors(self._folder):
@@ -301,6 +308,20 @@ class Appender:
             )
         except FileNotFoundError:
             return False  # retention or a deletion was faster: look again under the lock
+
+    def _is_left(self, ends: Ends) -> bool:
+        """Whether the same bytes have stood past the written end for a while."""
+        try:
+            size = segment_path(self._folder, ends.written.segment).stat().st_size
+        except FileNotFoundError:
+            return False
+        if size <= ends.written.position:
+            self._past_end = None
+            return False
+        found = (ends.generation, size)
+        if self._past_end is None or self._past_end[0] != found:
+            self._past_end = (found, time.monotonic())
+        return time.monotonic() - self._past_end[1] > PATIENCE_S
 
     def _was_stored(self, producer: Producer, tail: Tail) -> bool:
         newest = tail.producers.get(producer.id)

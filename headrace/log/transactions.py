@@ -9,8 +9,8 @@ The locks of all partitions are held throughout, always taken in the same order.
 3. Every partition's end moves past its batch.
 
 A decision is kept until the ends of its partitions are synced past it; `settle_decisions` sees to
-that. Not promised: that the partitions show their batches at the same moment; those of a process
-that died between them show the rest with the next append there, or with `maintain`.
+that. Not promised: that the partitions show their batches at the same moment; the rest of what a
+process showed before it died comes with the next append there, or soon after somebody looks.
 """
 
 import json

@@ -172,3 +172,18 @@ def test_a_failed_sync_takes_everything_back(
     assert stored(log) == stored(EmbeddedLog(tmp_path)) == [[b"one"]] * 3
     append(log, "three")
     assert stored(log) == [[b"one", b"three"]] * 3
+
+
+def test_a_reader_sees_all_of_what_a_dead_process_showed_in_part(tmp_path: Path) -> None:
+    log = make_log(tmp_path)
+    append(log, "one")
+    reader = EmbeddedLog(tmp_path)
+    assert stored(reader) == [[b"one"]] * 3
+    faults.arm("log_in_acknowledgement")
+    with pytest.raises(faults.Crash):
+        append(log, "two")
+    assert stored(reader) == [[b"one", b"two"], [b"one"], [b"one"]]
+    deadline = time.monotonic() + 10
+    while stored(reader) != [[b"one", b"two"]] * 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
