@@ -4,7 +4,7 @@ Method: a process of its own appends 10,000 JSON events a second to an embedded 
 100; the engine folds them into one view; a reader asks the view for its number of events whenever
 a turn was committed. The delay of a batch runs from the call of `append` to the end of the first
 query that counts it. The same batches are also timed from append to a read of the log itself, every
-5 ms, which is what there is without tables: the ratio says what Spark and the commit add.
+20 ms, which is what there is without tables: the ratio says what Spark and the commit add.
 The first minute is not counted: Java compiles what it runs often in the first few hundred turns.
 
     python bench/freshness.py [--rate 10000] [--seconds 20]
@@ -117,7 +117,7 @@ def main() -> None:
             return int(rows["n"][0].as_py() or 0)
 
         def pause() -> None:
-            time.sleep(0.005)
+            time.sleep(0.02)
 
         def in_the_log() -> int:
             return sum(extent.end_offset for extent in log.extents("payments").values())
