@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-SLOW = ("cli", "store", "log/test_crash.py", "log/test_contract.py")
+SLOW = (
+    "cli",
+    "store",
+    "log/test_contract.py",
+    "log/test_crash.py",
+    "log/test_retention.py",
+    "log/test_transactions.py",
+)
 HERE = Path(__file__).parent
 
 # Helper modules stand beside the tests that use them.
