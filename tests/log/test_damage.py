@@ -10,7 +10,7 @@ import pytest
 from headrace import faults
 from headrace.errors import LogDamaged
 from headrace.log import Appended, EmbeddedLog, Partition, Producer, Range, records
-from headrace.log.ends import Ends, Mark, read_ends, write_ends
+from headrace.log.embedded.ends import Ends, Mark, read_ends, write_ends
 from headrace.testing.log_contract import values
 
 PLACE = Partition("t", 0)

@@ -12,7 +12,7 @@ import pytest
 
 from headrace.errors import DiskFull, LogError
 from headrace.log import EmbeddedLog, Partition, Producer, records
-from headrace.log.files import OpenFile
+from headrace.log.embedded.files import OpenFile
 from headrace.testing.log_contract import values
 
 PLACE = Partition("t", 0)

@@ -9,9 +9,9 @@ import pytest
 
 from headrace.errors import TopicExists, UsageError
 from headrace.log import Appended, EmbeddedLog, Partition, Producer, Range, Topic, records
-from headrace.log.embedded import MAX_PRODUCER_ID_BYTES
-from headrace.log.files import OpenFile
-from headrace.log.segments import Segment
+from headrace.log.embedded.files import OpenFile
+from headrace.log.embedded.log import MAX_PRODUCER_ID_BYTES
+from headrace.log.embedded.segments import Segment
 from headrace.testing.log_contract import rows, values
 
 PLACE = Partition("t", 0)

@@ -7,14 +7,15 @@ import pytest
 
 from headrace import faults
 from headrace.errors import DiskFull, LogError, PositionLost, TopicNotFound
-from headrace.log import Append, EmbeddedLog, Partition, Range, TopicSettings, appender, records
-from headrace.log import transactions as log_transactions
-from headrace.log.ends import read_ends
-from headrace.log.format import encode_payload
-from headrace.log.reader import Reader
+from headrace.log import Append, EmbeddedLog, Partition, Range, TopicSettings, records
+from headrace.log.embedded import appender
+from headrace.log.embedded import transactions as log_transactions
+from headrace.log.embedded.ends import read_ends
+from headrace.log.embedded.format import encode_payload
+from headrace.log.embedded.reader import Reader
+from headrace.log.embedded.segments import segment_path
+from headrace.log.embedded.transactions import decisions
 from headrace.log.records import check_records
-from headrace.log.segments import segment_path
-from headrace.log.transactions import decisions
 from headrace.testing.log_contract import values
 
 PLACE = Partition("t", 0)
@@ -143,7 +144,7 @@ def test_a_decision_that_is_written_but_not_synced_is_withdrawn(
 def test_a_failed_sync_of_a_transaction_acknowledges_nothing_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headrace.log import files
+    from headrace.log.embedded import files
 
     log = make_log(tmp_path)
     append_both(log, "one")

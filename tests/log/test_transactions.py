@@ -14,8 +14,8 @@ import pytest
 
 from headrace import faults
 from headrace.log import Append, EmbeddedLog, Partition, records
-from headrace.log.embedded import KEPT_DECISIONS
-from headrace.log.transactions import decisions
+from headrace.log.embedded.log import KEPT_DECISIONS
+from headrace.log.embedded.transactions import decisions
 from headrace.testing.log_contract import values
 
 PLACES = [Partition("t", 0), Partition("t", 1), Partition("u", 0)]
@@ -155,7 +155,7 @@ def test_a_failed_sync_takes_everything_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from headrace.errors import LogError
-    from headrace.log import files
+    from headrace.log.embedded import files
 
     log = make_log(tmp_path)
     append(log, "one")

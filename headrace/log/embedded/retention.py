@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from headrace.log.base import Partition
-from headrace.log.segments import Segment, segment_path
+from headrace.log.embedded.segments import Segment, segment_path
 
 __all__ = ["first_kept"]
 

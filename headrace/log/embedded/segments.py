@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from headrace.errors import LogDamaged, PositionLost
 from headrace.log.base import Partition
-from headrace.log.format import (
+from headrace.log.embedded.format import (
     BatchHeader,
     SegmentHeader,
     Unreadable,

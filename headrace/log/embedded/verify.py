@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.log.base import Partition
-from headrace.log.ends import Ends, read_ends
-from headrace.log.format import (
+from headrace.log.embedded.ends import Ends, read_ends
+from headrace.log.embedded.format import (
     Unreadable,
     check_batch,
     check_place,
@@ -18,8 +18,8 @@ from headrace.log.format import (
     decode_records,
     decode_segment_header,
 )
-from headrace.log.segments import damaged, list_segments, map_file, segment_path
-from headrace.log.tail import holds_a_batch
+from headrace.log.embedded.segments import damaged, list_segments, map_file, segment_path
+from headrace.log.embedded.tail import holds_a_batch
 
 __all__ = ["CheckedSegment", "verify_partition"]
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.log.base import Partition, Producer
-from headrace.log.ends import Mark
-from headrace.log.format import (
+from headrace.log.embedded.ends import Mark
+from headrace.log.embedded.format import (
     BATCH_MAGIC,
     BatchHeader,
     Unreadable,
@@ -27,7 +27,7 @@ from headrace.log.format import (
     decode_producer,
     decode_transaction,
 )
-from headrace.log.segments import Segment, damaged, map_file, segment_path
+from headrace.log.embedded.segments import Segment, damaged, map_file, segment_path
 
 __all__ = ["Tail", "holds_a_batch", "load_tail", "walk"]
 

@@ -23,9 +23,15 @@ from pathlib import Path
 from typing import Any
 
 from headrace import faults
-from headrace.log.appender import Appender, Written
 from headrace.log.base import Partition, Producer
-from headrace.log.files import disk_errors, locked, make_folder, sync_folder, write_new_file
+from headrace.log.embedded.appender import Appender, Written
+from headrace.log.embedded.files import (
+    disk_errors,
+    locked,
+    make_folder,
+    sync_folder,
+    write_new_file,
+)
 
 __all__ = ["Share", "append_together", "decisions", "is_decided", "settle_decisions"]
 

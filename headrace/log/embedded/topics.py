@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from headrace.errors import InvalidTopic, LogError, TopicExists, TopicNotFound
 from headrace.log.base import Topic, TopicSettings
-from headrace.log.ends import Ends, Mark, write_ends
-from headrace.log.files import (
+from headrace.log.embedded.ends import Ends, Mark, write_ends
+from headrace.log.embedded.files import (
     OpenFile,
     disk_errors,
     locked,
@@ -30,9 +30,9 @@ from headrace.log.files import (
     sync_folder,
     write_new_file,
 )
-from headrace.log.follower import make_segment
-from headrace.log.format import NO_ARRIVAL
-from headrace.log.tail import Tail
+from headrace.log.embedded.follower import make_segment
+from headrace.log.embedded.format import NO_ARRIVAL
+from headrace.log.embedded.tail import Tail
 
 __all__ = [
     "MAX_PARTITIONS",

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from headrace.errors import PositionLost, UsageError
 from headrace.log.base import Extent, Partition, Range
-from headrace.log.ends import Ends, read_ends
-from headrace.log.segments import (
+from headrace.log.embedded.ends import Ends, read_ends
+from headrace.log.embedded.segments import (
     MAX_OPEN_SEGMENTS,
     Piece,
     Segment,

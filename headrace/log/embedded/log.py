@@ -28,7 +28,6 @@ from typing import cast
 import pyarrow as pa
 
 from headrace.errors import HeadraceError, LogError, TopicNotFound, UsageError
-from headrace.log.appender import Appender, Written
 from headrace.log.base import (
     DEFAULT_PARTITIONS,
     MAX_RECORD_BYTES,
@@ -42,11 +41,11 @@ from headrace.log.base import (
     Topic,
     TopicSettings,
 )
-from headrace.log.files import disk_errors, make_folder
-from headrace.log.format import encode_payload
-from headrace.log.reader import Reader
-from headrace.log.records import check_records, share_out
-from headrace.log.topics import (
+from headrace.log.embedded.appender import Appender, Written
+from headrace.log.embedded.files import disk_errors, make_folder
+from headrace.log.embedded.format import encode_payload
+from headrace.log.embedded.reader import Reader
+from headrace.log.embedded.topics import (
     StoredTopic,
     change_topic_folder,
     create_topic_folder,
@@ -55,14 +54,15 @@ from headrace.log.topics import (
     load_topic,
     topic_stamp,
 )
-from headrace.log.transactions import (
+from headrace.log.embedded.transactions import (
     Share,
     append_together,
     decisions,
     is_decided,
     settle_decisions,
 )
-from headrace.log.verify import CheckedSegment, verify_partition
+from headrace.log.embedded.verify import CheckedSegment, verify_partition
+from headrace.log.records import check_records, share_out
 
 __all__ = ["EmbeddedLog"]
 

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import xxhash
 
-from headrace.log.files import FILE_MODE, write_whole
+from headrace.log.embedded.files import FILE_MODE, write_whole
 
 __all__ = ["Ends", "Mark", "encode_ends", "read_ends", "write_ends"]
 

@@ -30,13 +30,13 @@ from typing import Any, NamedTuple
 from headrace import faults
 from headrace.errors import LogError, ProducerFenced, UsageError
 from headrace.log.base import Partition, Producer
-from headrace.log.ends import Ends, Mark, read_ends, write_ends
-from headrace.log.files import OpenFile, disk_errors, locked
-from headrace.log.follower import Follower
-from headrace.log.format import decode_batch_header, encode_batch
-from headrace.log.retention import first_kept
-from headrace.log.segments import damaged, list_segments, segment_path
-from headrace.log.tail import Tail
+from headrace.log.embedded.ends import Ends, Mark, read_ends, write_ends
+from headrace.log.embedded.files import OpenFile, disk_errors, locked
+from headrace.log.embedded.follower import Follower
+from headrace.log.embedded.format import decode_batch_header, encode_batch
+from headrace.log.embedded.retention import first_kept
+from headrace.log.embedded.segments import damaged, list_segments, segment_path
+from headrace.log.embedded.tail import Tail
 
 __all__ = ["Appender", "Written"]
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from headrace.errors import LogDamaged
 from headrace.log.base import Partition
-from headrace.log.ends import Ends, Mark, read_ends, write_ends
-from headrace.log.files import OpenFile, write_new_file
-from headrace.log.format import encode_segment_header
-from headrace.log.segments import damaged, list_segments, map_file, segment_path
-from headrace.log.tail import Tail, holds_a_batch, load_tail, walk
+from headrace.log.embedded.ends import Ends, Mark, read_ends, write_ends
+from headrace.log.embedded.files import OpenFile, write_new_file
+from headrace.log.embedded.format import encode_segment_header
+from headrace.log.embedded.segments import damaged, list_segments, map_file, segment_path
+from headrace.log.embedded.tail import Tail, holds_a_batch, load_tail, walk
 
 __all__ = ["Follower", "make_segment"]
 
