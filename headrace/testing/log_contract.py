@@ -45,7 +45,7 @@ from headrace.log.records import records
 from headrace.testing.log_suite import CAPABILITIES, rows, values
 from headrace.testing.log_topics import TopicTests
 
-__all__ = ["CAPABILITIES", "LogContract", "rows", "values"]
+__all__ = ["CAPABILITIES", "LogContract"]
 
 # Kafka's own answers: `toPositive(murmur2(key)) % 4`, worked out from the hashes of its UtilsTest.
 KAFKA_PARTITIONS = {b"21": 0, b"foobar": 2, b"abc": 3, b"a-little-bit-longer-string": 3}

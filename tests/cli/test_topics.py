@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from cli.commands import Run
-from headrace.log import EmbeddedLog, Topic, TopicSettings
+from headrace.log import EmbeddedLog, Topic, TopicSettings, records
 
 
 def open_log(project: Path) -> EmbeddedLog:
@@ -74,8 +74,6 @@ def test_a_tail_begins_at_a_time(project: Path, headrace: Run) -> None:
     times = iter([10**15, 2 * 10**15, 3 * 10**15])
     log = EmbeddedLog(project / ".headrace" / "log", clock=lambda: next(times))
     log.create_topic("clicks", partitions=1)
-    from headrace.log import records
-
     for value in "abc":
         log.append("clicks", records([value]), partition=0)
     tail = ("tail", "clicks", "--json", "-p", project, "--from")

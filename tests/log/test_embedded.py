@@ -12,7 +12,7 @@ from headrace.log import Appended, EmbeddedLog, Partition, Producer, Range, Topi
 from headrace.log.embedded.files import OpenFile
 from headrace.log.embedded.log import MAX_PRODUCER_ID_BYTES
 from headrace.log.embedded.segments import Segment
-from headrace.testing.log_contract import rows, values
+from headrace.testing.log_suite import rows, values
 
 PLACE = Partition("t", 0)
 

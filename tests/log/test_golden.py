@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace.log import Appended, EmbeddedLog, Partition, Producer, Range, records
-from headrace.testing.log_contract import rows
+from headrace.testing.log_suite import rows
 
 GOLDEN = Path(__file__).parent / "golden" / "version-1"
 START_US = 1_700_000_000_000_000

@@ -35,7 +35,7 @@ from headrace.log.embedded.files import OpenFile, disk_errors, locked
 from headrace.log.embedded.follower import Follower
 from headrace.log.embedded.format import decode_batch_header, encode_batch
 from headrace.log.embedded.retention import first_kept
-from headrace.log.embedded.segments import damaged, list_segments, segment_path
+from headrace.log.embedded.segments import list_segments, lost_file, segment_path
 from headrace.log.embedded.tail import Tail
 
 __all__ = ["Appender", "Written"]
@@ -90,24 +90,28 @@ class Appender:
         ones look when bytes stand past the end for PATIENCE_S, since who wrote them may be dead.
         """
         ends = read_ends(self._ends_path)
-        if ends is not None and (
-            self._is_settled(ends) if not self._settled else not self._is_left(ends)
-        ):
-            self._settled = True
-            return ends
-        with self._lock(), disk_errors(self._folder):
-            unacknowledged = self._up_to(self._follower.catch_up(), duplicate=False)
-        self.make_durable(unacknowledged)
-        return self._check_kept(read_ends(self._ends_path), unacknowledged)
+        if ends is not None:
+            looks_well = not self._is_left(ends) if self._settled else self._is_settled(ends)
+            if looks_well:
+                self._settled = True
+                return ends
+        caught_up = self._catch_up()
+        return self._check_kept(read_ends(self._ends_path), caught_up)
 
     def last_sequence(self, producer_id: str) -> int | None:
         """Return the newest sequence stored for a producer, acknowledged when this returns."""
         with self._lock(), disk_errors(self._folder):
-            ends = self._follower.catch_up()
+            written = self._up_to(self._follower.catch_up(), duplicate=False)
             newest = self._follower.tail.producers.get(producer_id)
-            unacknowledged = self._up_to(ends, duplicate=False)
-        self.make_durable(unacknowledged)
+        self.make_durable(written)
         return newest.sequence if newest is not None else None
+
+    def _catch_up(self) -> Written:
+        """Acknowledge all that is written, whoever wrote it."""
+        with self._lock(), disk_errors(self._folder):
+            written = self._up_to(self._follower.catch_up(), duplicate=False)
+        self.make_durable(written)
+        return written
 
     def write(self, payload: Any, count: int, producer: Producer | None) -> Written:
         """Do steps 1 to 4 for one batch. ProducerFenced, DiskFull, LogDamaged."""
@@ -154,7 +158,7 @@ class Appender:
         tail.note(decode_batch_header(memoryview(data), 0), producer)
         return start, rolls, ends
 
-    # The five below are a transaction's (transactions.py). `held` surrounds the others.
+    # What a transaction (transactions.py) is made of; `held` surrounds the others.
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -179,9 +183,10 @@ class Appender:
         start, rolled, self._before = self._store(
             self._before, payload, count, producer, transaction
         )
-        end = self._follower.tail.mark
-        file, cuts = self._follower.file, self._before.cuts
-        return Written(start, end, file, cuts, acknowledged=True, duplicate=False, rolled=rolled)
+        # As `acknowledge_held` will leave it, unless the transaction fails and this is not used.
+        mark = self._follower.tail.mark
+        after = self._before._replace(acknowledged=mark, written=mark)
+        return self._up_to(after, duplicate=False)._replace(start=start, rolled=rolled)
 
     def sync_held(self) -> None:
         """Return once the batch is on the disk; then so is all that others wrote before it."""
@@ -206,9 +211,7 @@ class Appender:
 
     def settle(self) -> None:
         """Acknowledge what a dead process left, and sync the ends."""
-        with self._lock(), disk_errors(self._folder):
-            unacknowledged = self._up_to(self._follower.catch_up(), duplicate=False)
-        self.make_durable(unacknowledged)
+        self._catch_up()
         if self._sync:
             with disk_errors(self._ends_path):
                 OpenFile(self._ends_path).sync()
@@ -253,8 +256,7 @@ class Appender:
                 ends = self._follower.roll(ends)
             bases = [base for base in list_segments(self._folder) if base >= ends.first]
             if bases[0] != ends.first:
-                path = segment_path(self._folder, ends.first)
-                raise damaged(path, 0, self._partition, ends.first, "the file is gone")
+                raise lost_file(self._folder, self._partition, ends.first)
             first = first_kept(
                 self._folder, self._partition, bases, before_us=before_us, max_bytes=max_bytes
             )

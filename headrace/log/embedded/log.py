@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -211,8 +212,8 @@ class EmbeddedLog:
                 )
         written = self._append_together(shares)
         self._expire_where_rolled(shares, written)
-        left = iter(zip(shares, written, strict=True))
-        return [Appended([_range(*next(left)) for _ in own_shares]) for own_shares in each_shares]
+        ranges = iter(_ranges(shares, written))
+        return [Appended(list(islice(ranges, len(own)))) for own in each_shares]
 
     def _shares(self, append: Append) -> list[Share]:
         topic, records, partition, producer = append
@@ -410,11 +411,10 @@ def _housekeeping() -> Iterator[None]:
 
 
 def _ranges(shares: Sequence[Share], written: Sequence[Written]) -> list[Range]:
-    return [_range(*pair) for pair in zip(shares, written, strict=True)]
-
-
-def _range(share: Share, written: Written) -> Range:
-    return Range(share.partition, written.start, written.end.offset)
+    return [
+        Range(share.partition, each.start, each.end.offset)
+        for share, each in zip(shares, written, strict=True)
+    ]
 
 
 def _check_producer(topic: str, producer: Producer, partition: int | None) -> None:

@@ -23,9 +23,9 @@ from headrace.log.embedded.segments import (
     MAX_OPEN_SEGMENTS,
     Piece,
     Segment,
-    damaged,
     gone,
     list_segments,
+    lost_file,
     segment_path,
 )
 
@@ -169,20 +169,17 @@ class Reader:
             # A segment past the acknowledged end was made after these ends were read.
             bases = [b for b in self._bases if ends.first <= b <= ends.acknowledged.segment]
         if bases[:1] != [ends.first]:
-            path = segment_path(self._folder, ends.first)
             now = read_ends(self._folder / "ends")
             if now is None or now.first > ends.first:
-                raise gone(self._partition, ends.first, path)
-            raise damaged(path, 0, self._partition, ends.first, "the file is gone")
+                raise gone(self._partition, ends.first, segment_path(self._folder, ends.first))
+            raise lost_file(self._folder, self._partition, ends.first)
         return bases
-
-    def _open(self, base: int) -> Segment:
-        return Segment(self._folder, self._partition, base)
 
     def _segment(self, base: int) -> Segment:
         with self._mutex:
             try:
-                segment = self._segments.pop(base, None) or self._open(base)
+                segment = self._segments.pop(base, None)
+                segment = segment or Segment(self._folder, self._partition, base)
             except FileNotFoundError as error:
                 raise gone(self._partition, base, segment_path(self._folder, base)) from error
             self._segments[base] = segment

@@ -31,7 +31,17 @@ from headrace.log.embedded.format import (
     decode_segment_header,
 )
 
-__all__ = ["MAX_OPEN_SEGMENTS", "Piece", "Segment", "list_segments", "map_file", "segment_path"]
+__all__ = [
+    "MAX_OPEN_SEGMENTS",
+    "Piece",
+    "Segment",
+    "damaged",
+    "gone",
+    "list_segments",
+    "lost_file",
+    "map_file",
+    "segment_path",
+]
 
 INDEX_BYTES = 64 * 1024
 MAX_OPEN_SEGMENTS = 64
@@ -64,6 +74,11 @@ def damaged(
         f"{path} is damaged at byte {position}, record {partition}@{offset}: {reason}. Nothing was "
         f"cut or skipped. Restore the file from a copy, or read on from a later offset."
     )
+
+
+def lost_file(folder: Path, partition: Partition, base_offset: int) -> LogDamaged:
+    """Return the error for a segment that nobody removed and that is not there."""
+    return damaged(segment_path(folder, base_offset), 0, partition, base_offset, "the file is gone")
 
 
 def gone(partition: Partition, offset: int, path: Path) -> PositionLost:

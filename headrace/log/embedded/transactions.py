@@ -57,7 +57,7 @@ def is_decided(path: Path, number: int) -> bool:
 
 
 def decisions(path: Path) -> list[Path]:
-    """Return the decisions that are kept, in no order."""
+    """Return the decisions that are kept, in no order: each file lists its partitions as JSON."""
     return [file for file in (path / _FOLDER).glob("*") if not file.name.endswith(("~", "lock"))]
 
 
@@ -84,7 +84,7 @@ def append_together(path: Path, shares: Sequence[Share], *, sync: bool) -> list[
             for share in shares:
                 share.appender.sync_held()
             faults.reach("log_before_decision")
-            _decide(path, number, shares, written, sync=sync)
+            _decide(path, number, shares, sync=sync)
         except BaseException:
             # First nobody may take it for decided any more. If that fails the batches stay, for
             # the next one to adopt or to cut, all alike.
@@ -112,17 +112,13 @@ def _withdraw(path: Path, number: int, *, sync: bool) -> None:
                 sync_folder(name.parent)
 
 
-def _decide(
-    path: Path, number: int, shares: Sequence[Share], written: Sequence[Written], *, sync: bool
-) -> None:
+def _decide(path: Path, number: int, shares: Sequence[Share], *, sync: bool) -> None:
     if not (path / _FOLDER).is_dir():
         make_folder(path / _FOLDER)
         if sync:
             sync_folder(path)
-    ends = [
-        [*share.partition, each.end.offset] for share, each in zip(shares, written, strict=True)
-    ]
-    write_new_file(_file(path, number), json.dumps(ends).encode(), sync=sync)
+    places = [share.partition for share in shares]
+    write_new_file(_file(path, number), json.dumps(places).encode(), sync=sync)
 
 
 def settle_decisions(path: Path, settle: Callable[[Iterable[Partition]], None]) -> None:
@@ -131,7 +127,7 @@ def settle_decisions(path: Path, settle: Callable[[Iterable[Partition]], None]) 
         return
     with locked(path / _FOLDER / "lock"), disk_errors(path / _FOLDER):
         found = decisions(path)
-        places = [Partition(*entry[:2]) for file in found for entry in json.loads(file.read_text())]
+        places = [Partition(*place) for file in found for place in json.loads(file.read_text())]
         settle(dict.fromkeys(places))
         for file in found:
             file.unlink()

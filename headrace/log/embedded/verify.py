@@ -18,7 +18,7 @@ from headrace.log.embedded.format import (
     decode_records,
     decode_segment_header,
 )
-from headrace.log.embedded.segments import damaged, list_segments, map_file, segment_path
+from headrace.log.embedded.segments import damaged, list_segments, lost_file, map_file, segment_path
 from headrace.log.embedded.tail import holds_a_batch
 
 __all__ = ["CheckedSegment", "verify_partition"]
@@ -48,9 +48,8 @@ def verify_partition(folder: Path, partition: Partition, ends: Ends) -> Iterator
             now = read_ends(folder / "ends")
             if now is not None and base < now.first:
                 continue  # retention removed it meanwhile
-            path = segment_path(folder, base)
-            lost = str(damaged(path, 0, partition, base, "the file is gone"))
-            yield CheckedSegment(partition, path, 0, 0, (lost,))
+            lost = str(lost_file(folder, partition, base))
+            yield CheckedSegment(partition, segment_path(folder, base), 0, 0, (lost,))
 
 
 def _verify_segment(
