@@ -10,7 +10,10 @@ HeadraceError
 │   ├── RecordTooLarge
 │   ├── PositionLost        the next record to read is gone
 │   ├── LogDamaged          a checksum fails before the acknowledged end
-│   └── ProducerFenced      a newer producer took over this producer id
+│   ├── ProducerFenced      a newer producer took over this producer id
+│   ├── GroupNotFound
+│   ├── GroupActive         a consumer group has members; it cannot be reset or deleted
+│   └── MemberFenced        another member of the group took over
 ├── StoreError              the store cannot do what was asked
 │   ├── StoreBusy           another process holds the store
 │   ├── EngineFenced        a newer engine took over: this one may not commit
@@ -39,12 +42,15 @@ __all__ = [
     "EngineError",
     "EngineFenced",
     "EngineRunning",
+    "GroupActive",
+    "GroupNotFound",
     "HeadraceError",
     "InvalidTopic",
     "JavaMissing",
     "Location",
     "LogDamaged",
     "LogError",
+    "MemberFenced",
     "MergeFailed",
     "PositionLost",
     "Problem",
@@ -144,6 +150,22 @@ class LogDamaged(LogError):
 
 class ProducerFenced(LogError):
     """A producer with the same id and a newer epoch took over."""
+
+
+class GroupNotFound(LogError):
+    """There is no consumer group of this name."""
+
+    exit_code = 2
+
+
+class GroupActive(LogError):
+    """A consumer group has members: it cannot be reset or deleted while they read."""
+
+    exit_code = 2
+
+
+class MemberFenced(LogError):
+    """Another member of the group took over; nothing of this commit was stored."""
 
 
 class StoreError(HeadraceError):

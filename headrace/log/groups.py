@@ -1,0 +1,159 @@
+"""Consumer groups: readers that share a topic's partitions, and where each group has read to.
+
+Promises every implementation keeps, held by `headrace.testing.log_groups`:
+- A partition belongs to at most one member of a group at a time, and to exactly one soon after
+  members stop coming and going. One that moves to another member is first given up by its old one:
+  at that member's next `poll`, or when its session ends.
+- A member that shows no sign of life for `session_timeout_ms` is dead; so is one that has not
+  called `poll` for `max_poll_ms`. What it had not committed is polled again by others.
+- A commit of a member that no longer owns a partition is refused with MemberFenced, and none of
+  its appends are stored: the new owner's position stands.
+- Committed offsets outlive members, processes and restarts.
+
+The three ways to commit, for a loop of `poll` and work:
+- at most once: `poll`, `commit`, work. A crash loses what was being worked on.
+- at least once: `poll`, work, `commit`. A crash does some of the work twice.
+- exactly once: `poll`, work, `commit(appends)`: the output and the offsets are stored together or
+  not at all.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from headrace.log.base import Append, Extent, Log, Partition
+
+__all__ = ["Group", "GroupMember", "Groups", "Lag", "Member", "MemberSettings", "Polled", "lag"]
+
+Revoked = Callable[[Sequence[Partition]], None]
+
+
+class MemberSettings(NamedTuple):
+    """How a member takes part in its group."""
+
+    #: Where to begin in a partition for which the group has committed nothing.
+    start: Literal["earliest", "latest"] = "earliest"
+    #: A member with an instance id that closes or dies keeps its partitions until its session
+    #: ends, and one that joins with the same id takes them over: a restart moves nothing.
+    instance: str | None = None
+    session_timeout_ms: int = 45_000
+    max_poll_ms: int = 300_000
+
+
+class Polled(NamedTuple):
+    """Some records of one partition, as RECORDS, in offset order."""
+
+    partition: Partition
+    records: pa.RecordBatch
+
+
+class GroupMember(NamedTuple):
+    """A member as others see it."""
+
+    id: str
+    instance: str | None
+    partitions: tuple[Partition, ...]
+
+
+class Group(NamedTuple):
+    """A group: who is in it, and the next offset that it will read of every partition."""
+
+    name: str
+    members: tuple[GroupMember, ...]
+    offsets: Mapping[Partition, int]
+
+
+class Member(Protocol):
+    """One reader of a group. For one thread at a time; a sign of life is given by itself."""
+
+    @property
+    def id(self) -> str:
+        """Which member of the group this is."""
+        ...
+
+    @property
+    def assigned(self) -> list[Partition]:
+        """The partitions that the last `poll` found to be ours."""
+        ...
+
+    def poll(self, *, timeout_s: float = 1.0, max_records: int = 10_000) -> list[Polled]:
+        """Return the next records of our partitions, nothing after `timeout_s` without any.
+
+        Partitions that move elsewhere are given up here, after `on_revoke` was called with them,
+        which may still commit. MemberFenced: another process joined with our instance id.
+        PositionLost: the next record is gone.
+        """
+        ...
+
+    def commit(self, appends: Sequence[Append] = ()) -> None:
+        """Store that all that was polled is done and, together with that, append the output.
+
+        MemberFenced: a partition that was polled belongs to another member by now; nothing was
+        stored. What it read is polled by that one.
+        """
+        ...
+
+    def close(self) -> None:
+        """Leave the group; without an instance id our partitions are free at once."""
+        ...
+
+
+class Groups(Protocol):
+    """The part of a log that keeps consumer groups."""
+
+    def join(
+        self,
+        group: str,
+        topics: Sequence[str],
+        *,
+        settings: MemberSettings = MemberSettings(),  # noqa: B008 - a frozen value
+        on_revoke: Revoked | None = None,
+    ) -> Member:
+        """Take part in a group that reads the topics. TopicNotFound, UsageError."""
+        ...
+
+    def groups(self) -> list[Group]:
+        """Return all groups that have members or offsets, by name."""
+        ...
+
+    def group(self, name: str) -> Group:
+        """Return one group. GroupNotFound."""
+        ...
+
+    def reset_group(self, name: str, offsets: Mapping[Partition, int]) -> None:
+        """Let a group go on at other offsets; it is made if it is not there.
+
+        GroupActive: it has members. PositionLost: an offset is not in the log.
+        """
+        ...
+
+    def delete_group(self, name: str) -> None:
+        """Forget a group. GroupNotFound, GroupActive."""
+        ...
+
+
+class Lag(NamedTuple):
+    """How far a group is behind in one partition; None where it never committed."""
+
+    partition: Partition
+    offset: int | None
+    extent: Extent
+    member: str | None
+
+    @property
+    def records(self) -> int:
+        """How many offsets are still to be read."""
+        start = self.extent.first_offset if self.offset is None else self.offset
+        return max(0, self.extent.end_offset - start)
+
+
+def lag(log: Log, group: Group) -> list[Lag]:
+    """Return the lag of a group in every partition of its topics, by partition. TopicNotFound."""
+    owners = {place: member.id for member in group.members for place in member.partitions}
+    topics = sorted({place.topic for place in (*owners, *group.offsets)})
+    return [
+        Lag(place, group.offsets.get(place), extent, owners.get(place))
+        for topic in topics
+        for place, extent in sorted(log.extents(topic).items())
+    ]

@@ -1,0 +1,91 @@
+"""Queue reading: any number of consumers compete for the records of a topic, one by one.
+
+Promises every implementation keeps, held by `headrace.testing.log_queues`:
+- A record is handed to one consumer of a queue at a time. It is done when that one acknowledges
+  it, and handed out again when that one releases it, closes, or lets `lock_ms` pass.
+- `deliveries` says how often a record was handed out, this time included.
+- A record that was handed out `max_deliveries` times and is still not done, or that is rejected,
+  goes to the queue's dead-letter topic with the headers of DEAD_HEADERS. None is lost in silence.
+- What one queue does with a topic does not show to another queue, group or reader.
+Not promised: that records are handed out, or dead letters stored, in the order of the log.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal, NamedTuple, Protocol
+
+from headrace.log.base import Partition
+
+__all__ = ["DEAD_HEADERS", "Delivery", "QueueConsumer", "QueueSettings", "Queues"]
+
+#: What a dead letter says, after its own headers, in headers of these names.
+DEAD_HEADERS = (
+    "headrace-reason",  # "rejected", or "delivered N times"
+    "headrace-source",  # topic/partition@offset
+    "headrace-deliveries",
+)
+
+
+class QueueSettings(NamedTuple):
+    """How a queue hands out records; all its consumers use the same."""
+
+    max_deliveries: int = 5
+    lock_ms: int = 30_000
+    #: The dead-letter topic, made with as many partitions as the topic has; by default
+    #: `<topic>.<queue>.dead`.
+    dead_letters: str | None = None
+    #: Where a new queue begins.
+    start: Literal["earliest", "latest"] = "earliest"
+
+
+class Delivery(NamedTuple):
+    """One record, handed to one consumer until `lock_ms` have passed."""
+
+    partition: Partition
+    offset: int
+    arrival: datetime
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+    deliveries: int
+
+
+class QueueConsumer(Protocol):
+    """One consumer of a queue. For one thread at a time."""
+
+    def poll(self, *, timeout_s: float = 1.0, max_records: int = 100) -> list[Delivery]:
+        """Return records for us alone, nothing after `timeout_s` without any."""
+        ...
+
+    def acknowledge(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
+        """Say that these are done; returns those that came too late, since their time had passed.
+
+        A record that came too late may be handed, or have been handed, to another consumer.
+        """
+        ...
+
+    def release(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
+        """Give these back, to be handed out again at once; returns those that came too late."""
+        ...
+
+    def reject(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
+        """Send these to the dead-letter topic; returns those that came too late."""
+        ...
+
+    def close(self) -> None:
+        """Give back all that was neither acknowledged nor rejected."""
+        ...
+
+
+class Queues(Protocol):
+    """The part of a log that hands records to competing consumers."""
+
+    def consume(
+        self,
+        queue: str,
+        topic: str,
+        *,
+        settings: QueueSettings = QueueSettings(),  # noqa: B008 - a frozen value
+    ) -> QueueConsumer:
+        """Compete for the records of a topic. TopicNotFound, UsageError."""
+        ...
