@@ -54,14 +54,15 @@ class Accounts:
         self._asides.append(SetAside(view, fold.version, reason, HoldingState.FAILED))
 
     def commit(self, gear: str, milliseconds: Mapping[str, float]) -> Commit:
-        """Return the turn as one value. EngineError: a view lost or made up a record."""
+        """Return the turn as one value. EngineError: a record was lost or made up on the way."""
+        self._check_whole()
         counters = {**self._stream_counters(), **self._view_counters()}
         dead = sum(len(summary.dead.offsets) for summary in self._summaries)
         report = TurnReport(
             self._planned.unit,
             self._planned.turn,
             gear,
-            self._planned.records,
+            sum(summary.read for summary in self._summaries),
             sum(outcome.late_count for outcome in self._outcomes.values()),
             dead + sum(outcome.dead_count for outcome in self._outcomes.values()),
             dict(milliseconds),
@@ -80,6 +81,24 @@ class Accounts:
             tuple(self._seeds()),
         )
 
+    def _check_whole(self) -> None:
+        """Refuse to commit a position if what was read does not reach from end to end."""
+        reached = {
+            (entry.stream, entry.range.partition): entry.range.start
+            for entry in self._planned.ranges
+        }
+        for summary in self._summaries:
+            place = (summary.stream, summary.range.partition)
+            if reached.get(place) == summary.range.start:
+                reached[place] = summary.range.end
+        for stream, range in self._planned.ranges:
+            if (end := reached[stream, range.partition]) != range.end:
+                raise EngineError(
+                    f"{range.partition}@{end}, turn {self._planned.turn}: the turn was to read "
+                    f"stream {stream} up to offset {range.end}, and this part is missing. The turn "
+                    f"is not committed. This is a fault of Headrace; please report it."
+                )
+
     def _owned(self) -> list[str]:
         return [name for name, source in self._unit.sources.items() if source.owned]
 
@@ -95,7 +114,7 @@ class Accounts:
         for name in self._owned():
             summaries = [summary for summary in self._summaries if summary.stream == name]
             counters[self._unit.sources[name].owner] = {
-                "read": sum(summary.range.span for summary in summaries),
+                "read": sum(summary.read for summary in summaries),
                 "accepted": sum(summary.accepted for summary in summaries),
                 "dead": sum(len(summary.dead.offsets) for summary in summaries),
                 "duplicate": 0,

@@ -61,13 +61,14 @@ class Summary:
 
     stream: str
     range: Range
+    read: int  # records of the range; a log may leave out offsets
     accepted: int
     dead: Dead
     end_clock_us: int
 
     def to_bytes(self) -> bytes:
         """Return the summary as bytes, to travel through Spark."""
-        head = [self.stream, *self.range.partition, *self.range[1:], self.accepted]
+        head = [self.stream, *self.range.partition, *self.range[1:], self.read, self.accepted]
         table = pa.table({"offset": self.dead.offsets, "reason": self.dead.reasons})
         table = table.replace_schema_metadata({"summary": json.dumps([*head, self.end_clock_us])})
         sink = pa.BufferOutputStream()
@@ -80,10 +81,10 @@ class Summary:
         """Return the summary that `to_bytes` wrote."""
         table = pa.ipc.open_stream(data).read_all().combine_chunks()
         head = json.loads(table.schema.metadata[b"summary"])
-        stream, topic, partition, start, end, accepted, clock_us = head
+        stream, topic, partition, start, end, read, accepted, clock_us = head
         dead = Dead(table["offset"].combine_chunks(), table["reason"].combine_chunks())
         range = Range(Partition(topic, partition), start, end)
-        return Summary(stream, range, accepted, dead, clock_us)
+        return Summary(stream, range, read, accepted, dead, clock_us)
 
 
 class Stamper:
@@ -94,7 +95,7 @@ class Stamper:
         self._range = range
         self._clock_us = clock_us
         self._decoder = decoder
-        self._accepted = 0
+        self._read = self._accepted = 0
         self._dead: list[Dead] = []
         self._schema = input_schema(decoder)
 
@@ -107,7 +108,7 @@ class Stamper:
         if len(decoded.dead):
             offsets = records["offset"].take(decoded.dead).combine_chunks()
             self._dead.append(Dead(offsets, decoded.reasons))
-        self._accepted += records.num_rows - len(decoded.dead)
+        self._read += records.num_rows
         return decoded
 
     def stamp(self, records: pa.Table, decoded: Decoded) -> pa.RecordBatch:
@@ -127,7 +128,10 @@ class Stamper:
         offsets = records["offset"].combine_chunks()
         stamps = [partition, offsets, clocks, pa.nulls(count, pa.binary())]
         rows = pa.record_batch([*decoded.rows.columns, *stamps], schema=self._schema)
-        return rows if readable.all() else rows.filter(pa.array(readable))
+        if not readable.all():
+            rows = rows.filter(pa.array(readable))
+        self._accepted += rows.num_rows
+        return rows
 
     def move_clock(self, records: pa.Table, decoded: Decoded) -> None:
         """Move the clock over a batch without stamping it."""
@@ -143,9 +147,8 @@ class Stamper:
             pa.concat_arrays([part.offsets for part in self._dead] or [pa.array([], pa.int64())]),
             pa.concat_arrays([part.reasons for part in self._dead] or [pa.array([], pa.string())]),
         )
-        stream, range = self._stream.name, self._range
-        assert self._accepted + len(dead.offsets) == range.span, "a record of the range is missing"
-        return Summary(stream, range, self._accepted, dead, self._clock_us)
+        counts = self._read, self._accepted
+        return Summary(self._stream.name, self._range, *counts, dead, self._clock_us)
 
     def _times(self, records: pa.Table, decoded: Decoded) -> tuple[np.ndarray, np.ndarray]:
         event_times = decoded.rows[self._stream.event_time].cast(pa.int64())

@@ -12,16 +12,24 @@ from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace import faults
 from headrace.errors import TopicExists, TopicNotFound
 from headrace.ledger.entries import OutboxEntry
-from headrace.log.base import APPENDS, HEADERS, Log, Partition, Producer, Range
+from headrace.log.base import APPENDS, HEADERS, RECORDS, Log, Partition, Producer, Range
 from headrace.store.base import Store
 
-__all__ = ["HEADER_OFFSET", "HEADER_REASON", "HEADER_VERSION", "ensure_topic", "publish"]
+__all__ = [
+    "HEADER_OFFSET",
+    "HEADER_REASON",
+    "HEADER_VERSION",
+    "ensure_topic",
+    "publish",
+    "publish_entry",
+]
 
 HEADER_REASON = "headrace.reason"
 HEADER_VERSION = "headrace.version"
@@ -50,14 +58,14 @@ def publish(log: Log, store: Store, epoch: int) -> int:
         waiting = snapshot.outbox()
     for number, entry in waiting:
         faults.reach("before_publish")
-        appended += _publish_entry(log, entry, epoch)
+        appended += publish_entry(log, entry, epoch)
         faults.reach("during_publish")
         store.published([number])
     faults.reach("after_publish")
     return appended
 
 
-def _publish_entry(log: Log, entry: OutboxEntry, epoch: int) -> int:
+def publish_entry(log: Log, entry: OutboxEntry, epoch: int) -> int:
     """Publish one entry in pieces of bounded size, each with its own sequence."""
     source = entry.source.partition
     partitions = log.topic(source.topic).partitions
@@ -69,20 +77,47 @@ def _publish_entry(log: Log, entry: OutboxEntry, epoch: int) -> int:
     offsets, reasons = entry.offsets.filter(fresh), entry.reasons.filter(fresh)
     if not len(offsets):
         return 0
-    wanted = offsets.to_numpy()
-    span = Range(source, int(wanted[0]), int(wanted[-1]) + 1)
-    for batch in log.read(span, max_batch_records=_PIECE_RECORDS):
-        there = batch["offset"].to_numpy()
-        first, end = np.searchsorted(wanted, [there[0], there[-1] + 1])
-        # The embedded log's offsets are dense, other logs' are not: look them up.
-        found = batch.take(pa.array(np.searchsorted(there, wanted[first:end])))
+    done = 0
+    for found in _look_up(log, source, offsets):
         for start, stop in _pieces(found):
             piece = found.slice(start, stop - start)
-            headers = _headers(piece, entry, reasons.slice(first + start, stop - start))
+            headers = _headers(piece, entry, reasons.slice(done + start, stop - start))
             table = pa.table([piece["key"], piece["value"], headers], schema=APPENDS)
-            producer = Producer(entry.producer_id, epoch, int(wanted[first + stop - 1]))
+            producer = Producer(entry.producer_id, epoch, piece["offset"][-1].as_py())
             log.append(entry.topic, table, partition=source.number, producer=producer)
-    return len(offsets)
+        done += found.num_rows
+    return done
+
+
+def _look_up(log: Log, source: Partition, offsets: pa.Array) -> Iterator[pa.RecordBatch]:
+    """Yield the records with these offsets, in order: all of them, in batches of some size.
+
+    One that retention or compaction took away after its turn comes without key and value, so that
+    its place and the reason are still told.
+    """
+    wanted = offsets.to_numpy()
+    first_offset = log.extents(source.topic)[source].first_offset
+    start, end = max(int(wanted[0]), first_offset), int(wanted[-1]) + 1
+    done = 0
+    for batch in log.read(Range(source, start, max(start, end)), max_batch_records=_PIECE_RECORDS):
+        there = batch["offset"].to_numpy()
+        reached = int(np.searchsorted(wanted, there[-1] + 1))
+        yield _take(batch, there, wanted[done:reached])
+        done = reached
+    nothing = pa.RecordBatch.from_pylist([], RECORDS)
+    for start in range(done, len(wanted), _PIECE_RECORDS):
+        yield _take(nothing, np.array([], np.int64), wanted[start : start + _PIECE_RECORDS])
+
+
+def _take(
+    batch: pa.RecordBatch, there: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]
+) -> pa.RecordBatch:
+    places = np.searchsorted(there, wanted)
+    # Offsets that the log leaves out are not in the batch.
+    missing = places == len(there)
+    missing[~missing] = there[places[~missing]] != wanted[~missing]
+    found = batch.take(pa.array(places, pa.int64(), mask=missing))
+    return found.set_column(0, RECORDS.field("offset"), pa.array(wanted))
 
 
 def _pieces(records: pa.RecordBatch) -> Iterator[tuple[int, int]]:
