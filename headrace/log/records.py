@@ -18,7 +18,7 @@ from headrace.errors import RecordTooLarge, UsageError
 from headrace.log.base import APPENDS, HEADERS, MAX_RECORD_BYTES
 from headrace.log.murmur2 import partition_of
 
-__all__ = ["MAX_APPEND_BYTES", "check_records", "records", "share_out"]
+__all__ = ["MAX_APPEND_BYTES", "check_records", "record_bytes", "records", "share_out"]
 
 # What one append may bring. One append is one stored batch per partition, whole or not there, so
 # it has to fit the 32-bit lengths of Arrow's binary columns, with room to spare.
@@ -103,7 +103,7 @@ def check_records(
     batch = batches[0] if batches else pa.RecordBatch.from_pylist([], APPENDS)
     # No record can be over the limit where all of them together are not.
     if not small and batch.num_rows:
-        sizes = _record_bytes(batch)
+        sizes = record_bytes(batch)
         if (largest := int(sizes.max())) > max_bytes:
             index = int(np.argmax(sizes > max_bytes))
             raise RecordTooLarge(
@@ -114,7 +114,8 @@ def check_records(
     return batch
 
 
-def _record_bytes(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+def record_bytes(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    """Return how many bytes of key, value and headers each record has."""
     sizes = _lengths(batch.column("key")) + _lengths(batch.column("value"))
     headers = batch.column("headers")
     if headers.null_count == len(headers):

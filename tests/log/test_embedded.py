@@ -9,8 +9,8 @@ import pytest
 
 from headrace.errors import TopicExists, UsageError
 from headrace.log import Appended, EmbeddedLog, Partition, Producer, Range, Topic, records
+from headrace.log.checks import MAX_PRODUCER_ID_BYTES
 from headrace.log.embedded.files import OpenFile
-from headrace.log.embedded.log import MAX_PRODUCER_ID_BYTES
 from headrace.log.embedded.segments import Segment
 from headrace.testing.log_suite import rows, values
 

@@ -7,7 +7,7 @@ from hypothesis.strategies import binary, lists, none, tuples
 
 from headrace.errors import RecordTooLarge, UsageError
 from headrace.log import APPENDS, MAX_RECORD_BYTES, partition_of, records
-from headrace.log.records import _record_bytes, check_records, share_out
+from headrace.log.records import check_records, record_bytes, share_out
 
 
 def test_records_takes_text_bytes_and_none() -> None:
@@ -51,7 +51,7 @@ def test_the_bytes_of_a_record_are_those_of_key_value_and_headers(
 ) -> None:
     keys, values, headers = (list(column) for column in zip(*rows, strict=True))
     batch = records(values, keys=keys, headers=headers).to_batches()[0].slice(1)
-    assert _record_bytes(batch).tolist() == [
+    assert record_bytes(batch).tolist() == [
         len(key or b"")
         + len(value or b"")
         + sum(len(name) + len(each or b"") for name, each in header or [])

@@ -28,8 +28,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headrace import faults
-from headrace.errors import LogError, ProducerFenced, UsageError
+from headrace.errors import LogError, ProducerFenced
 from headrace.log.base import Partition, Producer
+from headrace.log.checks import is_stored, stored_before
 from headrace.log.embedded.ends import Ends, Mark, read_ends, write_ends
 from headrace.log.embedded.files import OpenFile, disk_errors, locked
 from headrace.log.embedded.follower import Follower
@@ -170,11 +171,7 @@ class Appender:
     def check_producer(self, producer: Producer | None) -> None:
         """Refuse a producer that was replaced, or whose batch is there already."""
         if producer is not None and self._was_stored(producer, self._follower.tail):
-            raise UsageError(
-                f"{self._partition}: producer {producer.id!r} has stored sequence "
-                f"{producer.sequence} already. Nothing was appended now; if this is a retry, all "
-                f"of it is there."
-            )
+            raise stored_before(self._partition, producer)
 
     def write_held(
         self, transaction: int, payload: Any, count: int, producer: Producer | None
@@ -326,16 +323,8 @@ class Appender:
         return time.monotonic() - self._past_end[1] > PATIENCE_S
 
     def _was_stored(self, producer: Producer, tail: Tail) -> bool:
-        newest = tail.producers.get(producer.id)
-        if newest is None:
-            return False
-        if producer.epoch < newest.epoch:
-            raise ProducerFenced(
-                f"{self._partition}@{tail.mark.offset}: producer {producer.id!r} of epoch "
-                f"{producer.epoch} was replaced by one of epoch {newest.epoch}. Nothing was "
-                f"appended; stop this process, the newer one goes on."
-            )
-        return producer.sequence <= newest.sequence
+        where = f"{self._partition}@{tail.mark.offset}"
+        return is_stored(where, producer, tail.producers.get(producer.id))
 
     def _sync_for_roll(self, ends: Ends) -> None:
         if self._sync:

@@ -18,7 +18,6 @@ Promises, besides those of `base.Log`:
 import logging
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -31,7 +30,6 @@ import pyarrow as pa
 from headrace.errors import HeadraceError, LogError, TopicNotFound, UsageError
 from headrace.log.base import (
     DEFAULT_PARTITIONS,
-    MAX_RECORD_BYTES,
     Append,
     Appended,
     Extent,
@@ -42,6 +40,7 @@ from headrace.log.base import (
     Topic,
     TopicSettings,
 )
+from headrace.log.checks import check_once_each, check_partition
 from headrace.log.embedded.appender import Appender, Written
 from headrace.log.embedded.files import disk_errors, make_folder
 from headrace.log.embedded.format import encode_payload
@@ -63,14 +62,11 @@ from headrace.log.embedded.transactions import (
     settle_decisions,
 )
 from headrace.log.embedded.verify import CheckedSegment, verify_partition
-from headrace.log.records import check_records, share_out
+from headrace.log.sharing import KeylessTurns, share_append
 
 __all__ = ["EmbeddedLog"]
 
 SEGMENT_BYTES = 64 << 20
-MAX_PRODUCER_ID_BYTES = 1024
-# The engine keeps a dead record of the full size beside the reason why, in headers of its own.
-PRODUCER_HEADER_BYTES = 16 << 10
 # A decision is kept for some time (transactions.py), but not more of them.
 KEPT_DECISIONS = 64
 
@@ -104,7 +100,7 @@ class EmbeddedLog:
         self._topics: dict[str, tuple[object, StoredTopic]] = {}
         self._appenders: dict[Partition, Appender] = {}
         self._readers: dict[Partition, Reader] = {}
-        self._keyless: dict[str, int] = {}
+        self._keyless = KeylessTurns()
         self._closed = False
         with disk_errors(self._path):
             make_folder(self._path)
@@ -165,9 +161,9 @@ class EmbeddedLog:
 
     def _forget(self, name: str) -> None:
         """Let go of a topic that was deleted, here or by another process."""
+        self._keyless.forget(name)
         with self._mutex:
             self._topics.pop(name, None)
-            self._keyless.pop(name, None)
             for partition in [place for place in self._appenders if place.topic == name]:
                 self._appenders.pop(partition).close()
             for partition in [place for place in self._readers if place.topic == name]:
@@ -203,43 +199,24 @@ class EmbeddedLog:
         """
         each_shares = [self._shares(append) for append in appends]
         shares = [share for shares in each_shares for share in shares]
-        places = Counter(share.partition for share in shares)
-        for place, count in places.items():
-            if count > 1:
-                raise UsageError(
-                    f"{place}: {count} appends of one transaction go to this partition; put their "
-                    f"records together in one."
-                )
+        check_once_each(share.partition for share in shares)
         written = self._append_together(shares)
         self._expire_where_rolled(shares, written)
         ranges = iter(_ranges(shares, written))
         return [Appended(list(islice(ranges, len(own)))) for own in each_shares]
 
     def _shares(self, append: Append) -> list[Share]:
-        topic, records, partition, producer = append
-        partitions = self.topic(topic).partitions
-        if producer is not None:
-            _check_producer(topic, producer, partition)
-        if partition is not None:
-            self._check_partition(Partition(topic, partition))
-        extra = 0 if producer is None else PRODUCER_HEADER_BYTES
-        batch = check_records(records, topic=topic, max_bytes=MAX_RECORD_BYTES + extra)
-        if batch.num_rows == 0:
-            return []
-        if partition is None:
-            keyless = self._next_keyless(topic)
-            shared = list(share_out(batch, partitions=partitions, keyless=keyless))
-        else:
-            shared = [(partition, batch)]
+        topic = self.topic(append.topic)
+        shared = share_append(append, topic, lambda: self._next_keyless(topic))
         return [
             Share(
-                place := Partition(topic, number),
+                place,
                 self._appender(place),
                 encode_payload(rows),
                 rows.num_rows,
-                producer,
+                append.producer,
             )
-            for number, rows in shared
+            for place, rows in shared
         ]
 
     def _append_one(self, share: Share) -> Written:
@@ -357,25 +334,13 @@ class EmbeddedLog:
             raise UsageError(f"{self._path}: this log is closed; open it anew.")
 
     def _check_partition(self, partition: Partition) -> None:
-        count = self.topic(partition.topic).partitions
-        if not 0 <= partition.number < count:
-            raise UsageError(
-                f"{partition}: no such partition; the topic has {count}, 0 to {count - 1}."
-            )
+        check_partition(partition, self.topic(partition.topic))
 
-    def _next_keyless(self, topic: str) -> int:
-        """Return the next partition for records without keys.
+    def _next_keyless(self, topic: Topic) -> int:
+        def count_records() -> int:
+            return sum(extent.end_offset for extent in self.extents(topic.name).values())
 
-        The turn begins at the number of records in the topic, so that processes that append one
-        record each and end do not all fill partition 0.
-        """
-        with self._mutex:
-            known = topic in self._keyless
-        start = 0 if known else sum(extent.end_offset for extent in self.extents(topic).values())
-        with self._mutex:
-            turn = self._keyless.setdefault(topic, start)
-            self._keyless[topic] = turn + 1
-        return turn % self.topic(topic).partitions
+        return self._keyless.take(topic, count_records)
 
     def _appender(self, partition: Partition) -> Appender:
         with self._mutex:
@@ -415,16 +380,3 @@ def _ranges(shares: Sequence[Share], written: Sequence[Written]) -> list[Range]:
         Range(share.partition, each.start, each.end.offset)
         for share, each in zip(shares, written, strict=True)
     ]
-
-
-def _check_producer(topic: str, producer: Producer, partition: int | None) -> None:
-    if partition is None:
-        raise UsageError(
-            f"{topic}: producer {producer.id!r} names no partition, so a retry could not be told; "
-            f"pass `partition=`."
-        )
-    if not 1 <= len(producer.id.encode()) <= MAX_PRODUCER_ID_BYTES:
-        raise UsageError(
-            f"{topic}/{partition}: a producer id has 1 to {MAX_PRODUCER_ID_BYTES} bytes, this one "
-            f"has {len(producer.id.encode())}."
-        )

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headrace.errors import PositionLost, UsageError
+from headrace.errors import UsageError
 from headrace.log.base import Extent, Partition, Range
+from headrace.log.checks import check_range
 from headrace.log.embedded.ends import Ends, read_ends
 from headrace.log.embedded.segments import (
     MAX_OPEN_SEGMENTS,
@@ -72,7 +73,7 @@ class Reader:
         """Yield the records of a range. PositionLost at once, LogDamaged on the way."""
         if max_batch_records < 1:
             raise UsageError(f"max_batch_records is {max_batch_records}; it must be at least 1.")
-        self._check(range, ends)
+        check_range(range, self.extent(ends))
         stored = (
             batch
             for segment, start, end, size in self._parts(range, ends)
@@ -82,7 +83,7 @@ class Reader:
 
     def measure(self, range: Range, ends: Ends) -> int:
         """Return how many bytes the stored batches have that hold records of a range."""
-        self._check(range, ends)
+        check_range(range, self.extent(ends))
         total = 0
         for segment, start, end, size in self._parts(range, ends):
             first, _ = segment.locate(start, size=size)
@@ -94,7 +95,7 @@ class Reader:
         """Cut a range into parts of `max_records`, the last one perhaps smaller."""
         if max_records < 1:
             raise UsageError(f"max_records is {max_records}; it must be at least 1.")
-        self._check(range, ends)
+        check_range(range, self.extent(ends))
         splits: list[EmbeddedSplit] = []
         start = range.start
         while start < range.end:
@@ -106,28 +107,6 @@ class Reader:
             splits.append(EmbeddedSplit(part, pieces))
             start = part.end
         return splits
-
-    def _check(self, range: Range, ends: Ends) -> None:
-        if range.start > range.end:
-            raise UsageError(
-                f"{range.partition}: cannot read [{range.start}, {range.end}), it ends before it "
-                f"begins; swap the two."
-            )
-        first_offset, end_offset = self.extent(ends)
-        if not first_offset <= range.start <= end_offset:
-            raise PositionLost(
-                f"{range.partition}@{range.start}: the next record to read is gone; the log begins "
-                f"at {first_offset} and ends at {end_offset}. Retention overtook the reader, or "
-                f"the topic was made anew. Raise its retention, then rebuild from what the log "
-                f"still has."
-            )
-        if range.end > end_offset:
-            raise PositionLost(
-                f"{range.partition}@{end_offset}: no record to read up to {range.end}; the log "
-                f"begins at {first_offset} and ends at {end_offset}. The topic was made anew, or "
-                f"the range was not taken from `extents`. Read to {end_offset}, or rebuild "
-                f"from what the log has."
-            )
 
     def _parts(self, range: Range, ends: Ends) -> Iterator[tuple[Segment, int, int, int]]:
         """Yield (segment, start, end, bytes to map) for every segment with records of the range."""

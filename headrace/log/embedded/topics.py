@@ -12,15 +12,15 @@ Promises:
 """
 
 import json
-import re
 import secrets
 import shutil
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from headrace.errors import InvalidTopic, LogError, TopicExists, TopicNotFound
+from headrace.errors import LogError, TopicExists, TopicNotFound
 from headrace.log.base import Topic, TopicSettings
+from headrace.log.checks import changed_topic, check_topic, is_topic_name
 from headrace.log.embedded.ends import Ends, Mark, write_ends
 from headrace.log.embedded.files import (
     OpenFile,
@@ -35,10 +35,8 @@ from headrace.log.embedded.format import NO_ARRIVAL
 from headrace.log.embedded.tail import Tail
 
 __all__ = [
-    "MAX_PARTITIONS",
     "StoredTopic",
     "change_topic_folder",
-    "check_topic",
     "create_topic_folder",
     "delete_topic_folder",
     "list_topics",
@@ -46,12 +44,7 @@ __all__ = [
     "topic_stamp",
 ]
 
-# An append by key may go to all of them at once, and holds two open files for each.
-MAX_PARTITIONS = 256
 VERSION = 2
-_FOREVER = TopicSettings()
-# Kafka's rule, so that a topic can move there under the same name.
-_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 # "~" is in no topic's name.
 _LOCK = "~lock"
 _CREATING = "~creating-"
@@ -65,28 +58,9 @@ class StoredTopic(NamedTuple):
     id: str
 
 
-def check_topic(name: str, partitions: int, settings: TopicSettings = _FOREVER) -> None:
-    """Refuse what a topic cannot have as name, partitions or settings. InvalidTopic."""
-    if not _NAME.fullmatch(name) or name in (".", ".."):
-        raise InvalidTopic(
-            f"{name!r} cannot be a topic's name. Use 1 to 249 of the letters a-z and A-Z, digits, "
-            f"'.', '_' and '-', and neither '.' nor '..' alone."
-        )
-    if not 1 <= partitions <= MAX_PARTITIONS:
-        raise InvalidTopic(
-            f"{name}: a topic cannot have {partitions} partitions. Use 1 to {MAX_PARTITIONS}."
-        )
-    for setting, value in settings._asdict().items():
-        if value is not None and value < 1:
-            raise InvalidTopic(
-                f"{name}: {setting} cannot be {value}. Use 1 or more, or leave it out to keep "
-                f"everything."
-            )
-
-
 def create_topic_folder(path: Path, topic: Topic, *, sync: bool) -> None:
     """Make a topic's folder. TopicExists, InvalidTopic, DiskFull."""
-    check_topic(*topic)
+    check_topic(topic)
     final = path / topic.name
     with locked(path / _LOCK), disk_errors(path):
         if final.exists():
@@ -119,18 +93,7 @@ def change_topic_folder(
     """Add partitions, or change settings. TopicNotFound, InvalidTopic, DiskFull."""
     with locked(path / _LOCK), disk_errors(path):
         old, id = load_topic(path, name)
-        topic = Topic(
-            name,
-            old.partitions if partitions is None else partitions,
-            old.settings if settings is None else settings,
-        )
-        check_topic(*topic)
-        if topic.partitions < old.partitions:
-            raise InvalidTopic(
-                f"{name}: it has {old.partitions} partitions, and they cannot become "
-                f"{topic.partitions}: their records would be lost. Make a topic with fewer, and "
-                f"append to that one."
-            )
+        topic = changed_topic(old, partitions, settings)
         for number in range(old.partitions, topic.partitions):
             folder = path / name / str(number)
             if folder.exists():
@@ -186,7 +149,7 @@ def _make_partition(folder: Path, *, sync: bool) -> None:
 def load_topic(path: Path, name: str) -> StoredTopic:
     """Return a topic. TopicNotFound."""
     file = path / name / "topic.json"
-    if not _NAME.fullmatch(name) or not file.is_file():
+    if not is_topic_name(name) or not file.is_file():
         raise TopicNotFound(
             f"{name!r}: no such topic in {path}. Make it: `headrace append {name} --create`."
         )
@@ -215,7 +178,7 @@ def list_topics(path: Path) -> list[Topic]:
     # A topic being created has its file already, but no topic's name yet.
     found = []
     for name in names:
-        if _NAME.fullmatch(name):
+        if is_topic_name(name):
             with suppress(TopicNotFound):  # deleted since we looked
                 found.append(load_topic(path, name).topic)
     return found

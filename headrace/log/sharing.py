@@ -1,0 +1,68 @@
+"""Sharing an append out to partitions, as every log does it.
+
+Promises:
+- Nothing is shared out before everything about the append is checked.
+- Records without keys go to one partition per append; appends take the partitions in turn.
+"""
+
+import threading
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from headrace.log.base import MAX_RECORD_BYTES, Append, Partition, Topic
+from headrace.log.checks import check_partition, check_producer
+from headrace.log.records import check_records, share_out
+
+__all__ = ["PRODUCER_HEADER_BYTES", "KeylessTurns", "share_append"]
+
+# The engine keeps a dead record of the full size beside the reason why, in headers of its own.
+PRODUCER_HEADER_BYTES = 16 << 10
+
+
+class KeylessTurns:
+    """Which partition of a topic is next to take records without keys. Safe for several threads.
+
+    A turn begins at the number of records in the topic, so that processes that append one record
+    each and end do not all fill partition 0.
+    """
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._next: dict[str, int] = {}
+
+    def take(self, topic: Topic, count_records: Callable[[], int]) -> int:
+        """Return the partition whose turn it is."""
+        with self._mutex:
+            known = topic.name in self._next
+        start = 0 if known else count_records()
+        with self._mutex:
+            turn = self._next.setdefault(topic.name, start)
+            self._next[topic.name] = turn + 1
+        return turn % topic.partitions
+
+    def forget(self, name: str) -> None:
+        """Begin anew with a topic."""
+        with self._mutex:
+            self._next.pop(name, None)
+
+
+def share_append(
+    append: Append, topic: Topic, keyless: Callable[[], int]
+) -> list[tuple[Partition, pa.RecordBatch]]:
+    """Return what an append brings to each partition; `keyless` tells who takes what has no key.
+
+    UsageError, RecordTooLarge: it is refused.
+    """
+    if append.producer is not None:
+        check_producer(topic.name, append.producer, append.partition)
+    if append.partition is not None:
+        check_partition(Partition(topic.name, append.partition), topic)
+    extra = 0 if append.producer is None else PRODUCER_HEADER_BYTES
+    batch = check_records(append.records, topic=topic.name, max_bytes=MAX_RECORD_BYTES + extra)
+    if batch.num_rows == 0:
+        return []
+    if append.partition is not None:
+        return [(Partition(topic.name, append.partition), batch)]
+    shared = share_out(batch, partitions=topic.partitions, keyless=keyless())
+    return [(Partition(topic.name, number), rows) for number, rows in shared]
