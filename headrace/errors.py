@@ -13,7 +13,8 @@ HeadraceError
 │   ├── ProducerFenced      a newer producer took over this producer id
 │   ├── GroupNotFound
 │   ├── GroupActive         a consumer group has members; it cannot be reset or deleted
-│   └── MemberFenced        another member of the group took over
+│   ├── MemberFenced        another member of the group took over
+│   └── AccessDenied        wrong credentials, or no right to do this; retrying does not help
 ├── StoreError              the store cannot do what was asked
 │   ├── StoreBusy           another process holds the store
 │   ├── EngineFenced        a newer engine took over: this one may not commit
@@ -36,6 +37,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 __all__ = [
+    "AccessDenied",
     "AuditFailed",
     "DefinitionError",
     "DiskFull",
@@ -166,6 +168,10 @@ class GroupActive(LogError):
 
 class MemberFenced(LogError):
     """Another member of the group took over; nothing of this commit was stored."""
+
+
+class AccessDenied(LogError):
+    """The log refuses who asks: wrong credentials, or no right to do this."""
 
 
 class StoreError(HeadraceError):

@@ -1,15 +1,27 @@
-"""Fixtures for all tests. Spark is started once per run, by the first test that needs it."""
+"""Fixtures for all tests. Spark and Kafka are started once per run, by the first who needs them.
 
+Run by several workers, each has its own: their tests stop and start them as they like.
+"""
+
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from headrace.testing.broker import Broker
 
 SLOW = (
     "cli",
     "store",
     "log/test_contract.py",
     "log/test_crash.py",
+    "log/test_kafka.py",
+    "log/test_kafka_cluster.py",
+    "log/test_kafka_transactions.py",
     "log/test_retention.py",
     "log/test_transactions.py",
 )
@@ -28,3 +40,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             place = item.path.relative_to(HERE).as_posix()
             if place.startswith(SLOW):
                 item.add_marker("slow")
+
+
+@pytest.fixture(scope="session")
+def broker() -> "Iterator[Broker]":
+    """Run a Kafka broker. Where its jars cannot be had its tests are skipped, but not in CI."""
+    from headrace.errors import Unreachable
+    from headrace.testing.broker import resolve_jars, run_broker
+
+    try:
+        jars = resolve_jars()
+    except Unreachable as error:
+        if os.environ.get("HEADRACE_CI") or os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    with run_broker(jars) as running:
+        yield running

@@ -1,18 +1,21 @@
 """What the parts of the log's contract share: how a log is made, and how it is looked into."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
 
 from headrace.log.base import Log, Partition, Range
+from headrace.log.murmur2 import partition_of
 
 __all__ = ["CAPABILITIES", "LogSuite", "rows", "values"]
 
 CAPABILITIES = {
     "dense_offsets": "the n-th record of a partition has offset n",
+    "null_headers": "null headers and an empty list of headers are told apart",
     "producers": "a batch of a producer is stored once, and an older epoch is fenced",
     "splits": "a split can be read in another process",
 }
@@ -34,10 +37,29 @@ class LogSuite(ABC):
     """What the parts of the suite share. A fresh log is made for every test, in its own folder."""
 
     cannot: ClassVar[Mapping[str, str]] = {}
+    longest_name: ClassVar[int] = 249
 
     @abstractmethod
     def make_log(self, path: Path) -> Log:
         """Return a log; two made of the same path must be the same log, seen twice."""
+
+    @abstractmethod
+    def opener(self, path: Path) -> Callable[[], Log]:
+        """Return what opens the same log in another process; it pickles.
+
+        A process that opens it so may be killed, and is followed by one that opens it so.
+        """
+
+    def settle(self) -> None:
+        """Wait until every log sees what another one changed about topics; here, not at all."""
+        return
+
+    def kafka_picks(self, keys: Sequence[bytes], partitions: int) -> list[int]:
+        """Return the partition that Kafka's own client picks for each key.
+
+        Here it is worked out by the rule that our logs use, so it says only that they do.
+        """
+        return [int(number) for number in partition_of(pa.array(keys, pa.binary()), partitions)]
 
     @pytest.fixture
     def path(self, tmp_path: Path) -> Path:

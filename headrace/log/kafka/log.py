@@ -1,0 +1,318 @@
+"""The log on Kafka: the same protocol as the embedded log, over any cluster of Kafka 3 or 4.
+
+Promises, besides those of `base.Log`:
+- Topic `name` is Kafka's topic `prefix + name`. Topics made here stamp the broker's time on arrival
+  (`message.timestamp.type=LogAppendTime`), to the millisecond. Not promised: that the arrival of
+  records in a topic made elsewhere is anything but the producer's time, or that it never goes back.
+- Which partition a key belongs to is decided here (murmur2), never by the client.
+- What an append brings to one partition is one Kafka batch: nothing of others comes between. What
+  does not fit one, goes to several partitions or is of a producer is a Kafka transaction.
+- Readers see committed records only. Offsets grow but are not dense: markers of transactions and
+  what was aborted take some.
+- No headers and an empty list of headers are the same thing to Kafka: both come back as null.
+- What other clients change about topics is seen after `topics.CACHE_S`.
+"""
+
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import cast
+
+import pyarrow as pa
+
+from headrace.errors import (
+    AccessDenied,
+    LogError,
+    ProducerFenced,
+    RecordTooLarge,
+    Unreachable,
+    UsageError,
+)
+from headrace.log.base import (
+    DEFAULT_PARTITIONS,
+    Append,
+    Appended,
+    Extent,
+    Partition,
+    Producer,
+    Range,
+    Split,
+    Topic,
+    TopicSettings,
+)
+from headrace.log.checks import check_once_each, check_partition, check_range, stored_before
+from headrace.log.kafka.client import DELIVERY_TIMEOUT_S, Cluster
+from headrace.log.kafka.delivery import Share, flush, hand_over
+from headrace.log.kafka.offsets import KafkaOffsets
+from headrace.log.kafka.pool import Client, ClientPool, end_client
+from headrace.log.kafka.reader import ConsumerPool, KafkaSplit
+from headrace.log.kafka.sequences import Sequences
+from headrace.log.kafka.topics import Found, KafkaTopics
+from headrace.log.kafka.transactions import Transactions
+from headrace.log.records import record_bytes
+from headrace.log.sharing import KeylessTurns, share_append
+
+__all__ = ["KafkaLog"]
+
+DEFAULT_TIMEOUT_S = 10.0
+MAX_PREFIX_LENGTH = 100
+#: `measure` reads as many records at most.
+MEASURED_RECORDS = 64
+
+_PREFIX = re.compile(rf"[a-zA-Z0-9._-]{{0,{MAX_PREFIX_LENGTH}}}")
+
+
+class KafkaLog:
+    """A `Log` on a Kafka cluster.
+
+    `properties` are librdkafka's: `bootstrap.servers`, and whatever TLS, SASL and tuning need; the
+    log overrules only what its promises hang on. `timeout_s` is how long it waits for the cluster
+    before Unreachable.
+
+    Of two logs with the same prefix and `name`, the later takes over with its first append: what
+    the earlier left open is aborted at once, so that a process that was killed holds nothing up
+    when it is started again; should it still live, it gets ProducerFenced. Without a name, what a
+    killed process left open holds back its partitions until Kafka aborts it, half a minute at most.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        *,
+        prefix: str = "",
+        name: str | None = None,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        if not _PREFIX.fullmatch(prefix):
+            raise UsageError(
+                f"{prefix!r} cannot be a prefix of topics. Use up to {MAX_PREFIX_LENGTH} of the "
+                f"letters a-z and A-Z, digits, '.', '_' and '-'."
+            )
+        self._cluster = Cluster(properties, timeout_s=timeout_s)
+        _ = self._cluster.admin  # a wrong property is refused here, not at the first use
+        self._topics = KafkaTopics(self._cluster, prefix)
+        self._offsets = KafkaOffsets(self._cluster, prefix)
+        self._consumers = ConsumerPool(self._cluster)
+        self._sequences = Sequences(self._cluster, self._topics, self._offsets, self._consumers)
+        self._plain = ClientPool(self._cluster, self._make_plain_client, drop=end_client)
+        self._transactions = Transactions(
+            self._cluster, self._topics, self._offsets, self._sequences, prefix=prefix, name=name
+        )
+        self._keyless = KeylessTurns()
+        self._closed = False
+
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = DEFAULT_PARTITIONS,
+        settings: TopicSettings = TopicSettings(),  # noqa: B008 - a frozen value
+    ) -> Topic:
+        """Make a topic. TopicExists, InvalidTopic."""
+        self._check_open()
+        return self._topics.create(Topic(name, partitions, settings))
+
+    def change_topic(
+        self, name: str, *, partitions: int | None = None, settings: TopicSettings | None = None
+    ) -> Topic:
+        """Give a topic more partitions, or other settings. TopicNotFound, InvalidTopic."""
+        self._check_open()
+        return self._topics.change(name, partitions=partitions, settings=settings)
+
+    def delete_topic(self, name: str) -> None:
+        """Remove a topic and its records for good. TopicNotFound."""
+        self._check_open()
+        self._topics.delete(name)
+        self._keyless.forget(name)
+
+    def topics(self) -> list[Topic]:
+        """Return all topics of the prefix, by name; none of Kafka's own nor of the log's."""
+        self._check_open()
+        return self._topics.find_all()
+
+    def topic(self, name: str) -> Topic:
+        """Return one topic. TopicNotFound."""
+        self._check_open()
+        return self._topics.find(name).topic
+
+    def append(
+        self,
+        topic: str,
+        records: pa.Table,
+        *,
+        partition: int | None = None,
+        producer: Producer | None = None,
+    ) -> Appended:
+        """Append records (columns of APPENDS) and return where they are, once they are durable.
+
+        RecordTooLarge, UsageError, ProducerFenced: nothing was appended. Unreachable, LogError: all
+        of it was, or nothing.
+        """
+        self._check_open()
+        found = self._topics.find(topic)
+        shares = self._shares(Append(topic, records, partition, producer), found)
+        if not shares:
+            return Appended([])
+        self._transactions.take_over()
+        with self._noticing_deletion([topic]):
+            if len(shares) == 1 and producer is None and shares[0].fits_one_batch():
+                return Appended(self._append_plain(shares[0], found))
+            done = self._transactions.append({topic: found}, shares)
+        if done.stored_before is not None:
+            return Appended([], duplicate=True)
+        return Appended([each for ranges in done.ranges.values() for each in ranges])
+
+    def append_all(self, appends: Sequence[Append]) -> list[Appended]:
+        """Append to several topics and partitions: all of it or nothing.
+
+        RecordTooLarge, UsageError, ProducerFenced: nothing was appended. Unreachable, LogError: all
+        of it was, or nothing.
+        """
+        self._check_open()
+        topics = {append.topic: self._topics.find(append.topic) for append in appends}
+        each_shares = [self._shares(append, topics[append.topic]) for append in appends]
+        shares = [share for shares in each_shares for share in shares]
+        check_once_each(share.place for share in shares)
+        if not shares:
+            return [Appended([]) for _ in appends]
+        self._transactions.take_over()
+        with self._noticing_deletion(topics):
+            done = self._transactions.append(topics, shares)
+        if done.stored_before is not None:
+            share = done.stored_before
+            assert share.producer is not None
+            raise stored_before(share.place, share.producer)
+        return [
+            Appended([each for share in own_shares for each in done.ranges[share.place]])
+            for own_shares in each_shares
+        ]
+
+    @contextmanager
+    def _noticing_deletion(self, topics: Iterable[str]) -> Iterator[None]:
+        try:
+            yield
+        except (LogError, Unreachable) as error:
+            if not isinstance(error, ProducerFenced | RecordTooLarge | AccessDenied):
+                for topic in topics:
+                    self._topics.find(topic, fresh=True)  # TopicNotFound: deleted meanwhile
+            raise
+
+    def _shares(self, append: Append, found: Found) -> list[Share]:
+        shared = share_append(append, found.topic, lambda: self._next_keyless(found.topic))
+        return [Share(place, rows, append.producer) for place, rows in shared]
+
+    def _append_plain(self, share: Share, found: Found) -> list[Range]:
+        """Append what fits one batch: Kafka stores it whole or not at all."""
+        name = self._topics.kafka_name(share.place.topic)
+        with (
+            self._cluster.errors(f"append to {share.place}"),
+            self._plain.lend({name: found}, timeout_s=DELIVERY_TIMEOUT_S) as (
+                producer,
+                timeout_s,
+                _,
+            ),
+        ):
+            delivery = hand_over(producer, name, share)
+            flush(producer, [delivery], timeout_s=timeout_s)
+        self._offsets.wait_until_visible({share.place: delivery.end})
+        return delivery.ranges()
+
+    def _make_plain_client(self, timeout_s: int) -> Client:
+        return Client(self._cluster.producer(timeout_s=timeout_s), timeout_s)
+
+    def last_sequence(self, partition: Partition, producer_id: str) -> int | None:
+        """Return the newest sequence stored for a producer, None when it has none here."""
+        self._check_partition(partition)
+        self._transactions.take_over()
+        topic_id = self._topics.find(partition.topic).id
+        newest = self._sequences.newest(producer_id, partition, topic_id)
+        return None if newest is None else newest.sequence
+
+    def extents(self, topic: str) -> dict[Partition, Extent]:
+        """Return what each partition holds now, up to its last stable offset. TopicNotFound."""
+        self._check_open()
+        count = self._topics.find(topic).topic.partitions
+        return self._offsets.extents(Partition(topic, number) for number in range(count))
+
+    def read(self, range: Range, *, max_batch_records: int = 65_536) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a range in offset order, as RECORDS batches.
+
+        PositionLost: part of the range is not in the log; at once, or on the way where retention
+        overtakes the reader.
+        """
+        if max_batch_records < 1:
+            raise UsageError(f"max_batch_records is {max_batch_records}; it must be at least 1.")
+        self._check_range(range)
+        return self._read(range, max_batch_records)
+
+    def offset_at(self, partition: Partition, time_us: int) -> int:
+        """Return the first offset that arrived at a time (µs since 1970) or later, or the end."""
+        self._check_partition(partition)
+        return self._offsets.at_time(partition, time_us)
+
+    def measure(self, range: Range) -> int:
+        """Return about how many bytes of keys, values and headers the range holds.
+
+        An estimate: the first MEASURED_RECORDS records tell the size of all, and offsets without
+        a record count like the others. Kafka does not tell the bytes of a range.
+        """
+        self._check_range(range)
+        seen = total = 0
+        reading = self._read(range, MEASURED_RECORDS)
+        for batch in islice(reading, 1):
+            seen, total = batch.num_rows, int(record_bytes(batch).sum())
+        reading.close()
+        if seen < MEASURED_RECORDS:  # that was the whole range
+            return total
+        return total * range.span // seen
+
+    def splits(self, range: Range, *, max_records: int) -> list[Split]:
+        """Cut a range into parts of `max_records` offsets that other processes can read."""
+        if max_records < 1:
+            raise UsageError(f"max_records is {max_records}; it must be at least 1.")
+        self._check_range(range)
+        place, name = range.partition, self._topics.kafka_name(range.partition.topic)
+        properties, timeout_s = self._cluster.properties, self._cluster.timeout_s
+        splits, start = [], range.start
+        while start < range.end:
+            end = min(start + max_records, range.end)
+            splits.append(KafkaSplit(Range(place, start, end), name, properties, timeout_s))
+            start = end
+        # The protocol's `range` may be set; a split's may not, which no user of one tries.
+        return cast(list[Split], splits)
+
+    def maintain(self) -> None:
+        """Do nothing: Kafka's brokers remove what retention no longer keeps."""
+        self._check_open()
+
+    def close(self) -> None:
+        """End all clients; a read or an append that is under way ends its own when it ends."""
+        self._closed = True
+        self._transactions.close()
+        self._plain.close()
+        self._sequences.close()
+        self._consumers.close()
+        self._cluster.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError(f"{self._cluster}: this log is closed; open it anew.")
+
+    def _check_partition(self, partition: Partition) -> None:
+        self._check_open()
+        check_partition(partition, self._topics.find(partition.topic).topic)
+
+    def _check_range(self, range: Range) -> None:
+        self._check_partition(range.partition)
+        check_range(range, self._offsets.extents([range.partition])[range.partition])
+
+    def _read(self, range: Range, max_batch_records: int) -> Generator[pa.RecordBatch, None, None]:
+        kafka_name = self._topics.kafka_name(range.partition.topic)
+        return self._consumers.read(kafka_name, range, max_batch_records)
+
+    def _next_keyless(self, topic: Topic) -> int:
+        def count_offsets() -> int:
+            return sum(extent.end_offset for extent in self.extents(topic.name).values())
+
+        return self._keyless.take(topic, count_offsets)

@@ -1,0 +1,250 @@
+"""Topics of a Kafka cluster under a prefix: making, finding, changing and deleting them.
+
+Promises:
+- Topic `name` is Kafka's topic `prefix + name`; topics of another prefix, of Kafka itself and the
+  log's own are not seen and cannot be made.
+- A call that changed something returns once this cluster's brokers tell of it.
+- Looking for a topic never makes it, whatever `auto.create.topics.enable` says.
+- What another process changes about a topic is seen after CACHE_S.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+
+from headrace.errors import InvalidTopic, TopicExists, TopicNotFound
+from headrace.log.base import Topic, TopicSettings
+from headrace.log.checks import changed_topic, check_topic, is_topic_name
+from headrace.log.kafka.client import LOOK_AGAIN_S, MAX_MESSAGE_BYTES, Cluster
+
+__all__ = ["CACHE_S", "PRODUCERS_TOPIC", "Found", "KafkaTopics"]
+
+#: The log's own topic: the newest sequence of every producer (sequences.py).
+PRODUCERS_TOPIC = "headrace.producers"
+CACHE_S = 1.0
+MAX_KAFKA_NAME = 249
+
+_THERE = {KafkaError.TOPIC_ALREADY_EXISTS}
+_REFUSALS = {
+    KafkaError.TOPIC_EXCEPTION,
+    KafkaError.INVALID_PARTITIONS,
+    KafkaError.INVALID_REPLICATION_FACTOR,
+    KafkaError.INVALID_CONFIG,
+    KafkaError.POLICY_VIOLATION,
+}
+_UNKNOWN = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE}
+_CONFIG = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": str(MAX_MESSAGE_BYTES)}
+
+
+def _retention(settings: TopicSettings) -> dict[str, str]:
+    kept = {"retention.ms": settings.retention_ms, "retention.bytes": settings.retention_bytes}
+    return {key: str(-1 if value is None else value) for key, value in kept.items()}
+
+
+def _settings(config: Mapping[str, ConfigEntry]) -> TopicSettings:
+    kept = (int(config[key].value or -1) for key in ("retention.ms", "retention.bytes"))
+    return TopicSettings(*(None if value < 0 else value for value in kept))
+
+
+class Found(NamedTuple):
+    """A topic and the id that Kafka gave it: one made anew under the same name has another."""
+
+    topic: Topic
+    id: str
+    led: bool  # every partition has a leader: it can be written and read
+
+
+class KafkaTopics:
+    """The topics under one prefix. Safe for several threads."""
+
+    def __init__(self, cluster: Cluster, prefix: str) -> None:
+        self._cluster = cluster
+        self._timeout_s = cluster.timeout_s
+        self._prefix = prefix
+        self._mutex = threading.Lock()
+        self._cache: dict[str, tuple[float, Found]] = {}
+
+    def kafka_name(self, name: str) -> str:
+        """Return what Kafka calls a topic."""
+        return self._prefix + name
+
+    def create(self, topic: Topic) -> Topic:
+        """Make a topic. TopicExists, InvalidTopic."""
+        check_topic(topic)
+        name = topic.name
+        longest = MAX_KAFKA_NAME - len(self._prefix)
+        if len(name) > longest:
+            raise InvalidTopic(
+                f"{name!r} cannot be a topic's name: with the prefix {self._prefix!r} it has over "
+                f"{MAX_KAFKA_NAME} characters. Use at most {longest}."
+            )
+        if name.endswith(PRODUCERS_TOPIC):
+            raise InvalidTopic(
+                f"{name!r} cannot be a topic's name: the log keeps its producers' sequences in "
+                f"{PRODUCERS_TOPIC!r}. Use another name."
+            )
+        self.make(name, topic.partitions, {**_CONFIG, **_retention(topic.settings)})
+        return topic
+
+    def make(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
+        """Make a topic with Kafka's own settings, whatever its name. TopicExists, InvalidTopic."""
+        new = NewTopic(self.kafka_name(name), num_partitions=partitions, config=dict(config))
+        futures = self._admin.create_topics([new], request_timeout=self._timeout_s)
+        try:
+            self._agreed(futures[new.topic], f"make topic {name!r}", raw=_THERE)
+        except KafkaException as error:
+            raise TopicExists(
+                f"{name}: the topic is there already, as {new.topic!r} in {self._cluster}. "
+                f"Use it, or another name."
+            ) from error
+        self.wait_for(name)
+
+    def wait_for(self, name: str) -> None:
+        """Return once a topic that was just made is seen, with a leader for each partition."""
+
+        def is_led() -> bool:
+            found = self._look(name)
+            return found is not None and found.led
+
+        self._until(is_led, f"see the new topic {name!r}")
+
+    def exists(self, name: str) -> bool:
+        """Say whether a topic is there, the log's own included."""
+        return self._look(name) is not None
+
+    def find_all(self) -> list[Topic]:
+        """Return all topics, by name."""
+        names = [
+            name.removeprefix(self._prefix)
+            for name in self._cluster.topic_names()
+            if name.startswith(self._prefix) and not name.endswith(PRODUCERS_TOPIC)
+        ]
+        return sorted(found.topic for found in self._describe(names).values())
+
+    def find(self, name: str, *, fresh: bool = False) -> Found:
+        """Return a topic, as it was at most CACHE_S ago unless `fresh`. TopicNotFound."""
+        with self._mutex:
+            at, found = self._cache.get(name, (float("-inf"), None))
+        if found is None or fresh or time.monotonic() - at > CACHE_S:
+            found = self._look(name)
+        if found is None or name.endswith(PRODUCERS_TOPIC):
+            raise TopicNotFound(
+                f"{name!r}: no such topic in {self._cluster}"
+                + (f", prefix {self._prefix!r}" if self._prefix else "")
+                + f". Make it: `create_topic({name!r})`."
+            )
+        return found
+
+    def change(self, name: str, *, partitions: int | None, settings: TopicSettings | None) -> Topic:
+        """Give a topic more partitions, or other settings. TopicNotFound, InvalidTopic."""
+        old = self.find(name, fresh=True).topic
+        new = changed_topic(old, partitions, settings)
+        if new.partitions > old.partitions:
+            more = NewPartitions(self.kafka_name(name), new.partitions)
+            futures = self._admin.create_partitions([more], request_timeout=self._timeout_s)
+            self._agreed(futures[more.topic], f"add partitions to {name!r}")
+        if new.settings != old.settings:
+            entries = [
+                ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+                for key, value in _retention(new.settings).items()
+            ]
+            resource = ConfigResource(
+                ResourceType.TOPIC, self.kafka_name(name), incremental_configs=entries
+            )
+            changed = self._admin.incremental_alter_configs(
+                [resource], request_timeout=self._timeout_s
+            )
+            self._agreed(changed[resource], f"change the settings of {name!r}")
+
+        def is_changed() -> bool:
+            found = self._look(name)
+            return found is not None and found.topic == new and found.led
+
+        self._until(is_changed, f"see the change of {name!r}")
+        return new
+
+    def delete(self, name: str) -> None:
+        """Remove a topic and its records for good. TopicNotFound."""
+        self.find(name, fresh=True)
+        kafka_name = self.kafka_name(name)
+        futures = self._admin.delete_topics([kafka_name], request_timeout=self._timeout_s)
+        self._result(futures[kafka_name], f"delete topic {name!r}")
+        self._until(lambda: self._look(name) is None, f"see that {name!r} is gone")
+
+    @property
+    def _admin(self) -> AdminClient:
+        return self._cluster.admin
+
+    def _look(self, name: str) -> Found | None:
+        found = self._describe([name]).get(name)
+        with self._mutex:
+            if found is None:
+                self._cache.pop(name, None)
+            else:
+                self._cache[name] = (time.monotonic(), found)
+        return found
+
+    def _describe(self, names: Iterable[str]) -> dict[str, Found]:
+        """Return those of the topics that are there."""
+        # Kafka answers for names that no topic can have with other errors than "unknown".
+        known = {
+            kafka_name: name
+            for name in names
+            if is_topic_name(name) and is_topic_name(kafka_name := self.kafka_name(name))
+        }
+        if not known:
+            return {}
+        resources = {ConfigResource(ResourceType.TOPIC, name): name for name in known}
+        described = self._admin.describe_topics(
+            TopicCollection(list(known)), request_timeout=self._timeout_s
+        )
+        configs = self._admin.describe_configs(list(resources), request_timeout=self._timeout_s)
+        found = {}
+        for resource, config in configs.items():
+            kafka_name = resources[resource]
+            name = known[kafka_name]
+            try:
+                what = f"look for topic {name!r}"
+                topic = self._result(described[kafka_name], what, raw=_UNKNOWN)
+                settings = _settings(self._result(config, what, raw=_UNKNOWN))
+            except KafkaException:  # the one kind that `raw` passes on: there is no such topic
+                continue
+            if not topic.is_internal:
+                here = Topic(name, len(topic.partitions), settings)
+                led = all(each.leader for each in topic.partitions)
+                found[name] = Found(here, str(topic.topic_id), led)
+        return found
+
+    def _agreed(self, future: Any, what: str, *, raw: Collection[int] = ()) -> None:
+        """Return once the cluster has done it. InvalidTopic: it refuses the topic."""
+        try:
+            self._result(future, what, raw=_REFUSALS | set(raw))
+        except KafkaException as error:
+            if error.args[0].code() in raw:
+                raise
+            raise InvalidTopic(
+                f"{self._cluster}: refuses to {what}: {error.args[0].str()}. Use another name, or "
+                f"partitions and settings that the cluster allows."
+            ) from error
+
+    def _result(self, future: Any, what: str, *, raw: Container[int] = ()) -> Any:
+        return self._cluster.wait(future, what, raw=raw)
+
+    def _until(self, check: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + self._cluster.timeout_s
+        while not check():
+            if time.monotonic() > deadline:
+                raise self._cluster.unreachable(what)
+            time.sleep(LOOK_AGAIN_S)

@@ -1,0 +1,55 @@
+"""The log on Kafka keeps the contract of every log, and its partitions are Kafka's own."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Message, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from headrace.log import KafkaLog, Log
+from headrace.log.kafka.topics import CACHE_S
+from headrace.testing.broker import Broker
+from headrace.testing.log_contract import LogContract
+
+from .conftest import prefix_of
+
+
+class TestKafkaLog(LogContract):
+    cannot: ClassVar[Mapping[str, str]] = {
+        "dense_offsets": "markers of transactions and what was aborted take offsets",
+        "null_headers": "a Kafka record has a list of headers, which may be empty",
+    }
+    longest_name = 249 - 9  # with the prefix
+
+    @pytest.fixture(autouse=True)
+    def _use(self, broker: Broker) -> None:
+        self.reach = {"bootstrap.servers": broker.bootstrap}
+
+    def make_log(self, path: Path) -> Log:
+        return KafkaLog(self.reach, prefix=prefix_of(path))
+
+    def opener(self, path: Path) -> Callable[[], Log]:
+        return partial(KafkaLog, self.reach, prefix=prefix_of(path), name="the one that dies")
+
+    def settle(self) -> None:
+        time.sleep(CACHE_S + 0.1)
+
+    def kafka_picks(self, keys: Sequence[bytes], partitions: int) -> list[int]:
+        picked: dict[bytes | None, int | None] = {}
+
+        def note(_: object, message: Message) -> None:
+            picked[message.key()] = message.partition()
+
+        topic = f"picks-{uuid4()}"
+        admin = AdminClient(self.reach)
+        admin.create_topics([NewTopic(topic, partitions)])[topic].result(10)
+        client = Producer({**self.reach, "partitioner": "murmur2_random"})
+        for key in keys:
+            client.produce(topic, key=key, on_delivery=note)
+        assert client.flush(30) == 0
+        return [picked[key] for key in keys]

@@ -1,0 +1,293 @@
+"""The log on Kafka and the cluster around it: topics, time, retention, and what goes wrong.
+
+Method: a real broker; what the log says it did is looked up with Kafka's own admin client.
+"""
+
+import os
+import pickle
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from headrace.errors import (
+    AccessDenied,
+    InvalidTopic,
+    PositionLost,
+    TopicNotFound,
+    Unreachable,
+    UsageError,
+)
+from headrace.log import (
+    Extent,
+    KafkaLog,
+    Partition,
+    Producer,
+    Range,
+    Topic,
+    TopicSettings,
+    records,
+)
+from headrace.testing.broker import SASL_PASSWORD, SASL_USER, Broker
+from headrace.testing.log_contract import rows, values
+
+from .conftest import MakeKafkaLog
+
+PLACE = Partition("t", 0)
+Calls = list[Callable[[KafkaLog], object]]
+CALLS: Calls = [
+    lambda log: log.topics(),
+    lambda log: log.topic("t"),
+    lambda log: log.create_topic("t"),
+    lambda log: log.append("t", records(["a"])),
+    lambda log: log.extents("t"),
+    lambda log: log.read(Range(PLACE, 0, 1)),
+]
+
+
+@pytest.fixture
+def admin(broker: Broker) -> AdminClient:
+    return AdminClient({"bootstrap.servers": broker.bootstrap})
+
+
+def config(admin: AdminClient, kafka_name: str) -> dict[str, str]:
+    resource = ConfigResource(ResourceType.TOPIC, kafka_name)
+    entries = admin.describe_configs([resource])[resource].result(10)
+    return {name: entry.value for name, entry in entries.items()}
+
+
+# Topics.
+
+
+def test_only_topics_of_the_prefix_are_seen(
+    kafka_log: KafkaLog, make_kafka_log: MakeKafkaLog, prefix: str
+) -> None:
+    kafka_log.append("t", records(["a"]), partition=0, producer=Producer("p", 1, 1))
+    assert kafka_log.topics() == [Topic("t", 1)]
+    assert make_kafka_log(prefix=prefix + "other.").topics() == []
+    everything = {topic.name for topic in make_kafka_log(prefix="").topics()}
+    assert prefix + "t" in everything
+    # The log's own and Kafka's, among them __transaction_state, which is there by now.
+    assert not {name for name in everything if name.endswith("headrace.producers")}
+    assert not {name for name in everything if name.startswith("__")}
+
+
+def test_the_logs_own_topic_is_nobody_elses(kafka_log: KafkaLog) -> None:
+    with pytest.raises(InvalidTopic, match="producers' sequences"):
+        kafka_log.create_topic("headrace.producers")
+    kafka_log.append("t", records(["a"]), partition=0, producer=Producer("p", 1, 1))
+    with pytest.raises(TopicNotFound):
+        kafka_log.topic("headrace.producers")
+
+
+def test_looking_for_a_topic_does_not_make_it(
+    kafka_log: KafkaLog, admin: AdminClient, prefix: str
+) -> None:
+    for call in (kafka_log.topic, kafka_log.extents, kafka_log.delete_topic):
+        with pytest.raises(TopicNotFound, match=f"'missing'.*prefix '{prefix}'"):
+            call("missing")
+    assert prefix + "missing" not in admin.list_topics(timeout=10).topics
+
+
+def test_names_that_kafka_takes_for_one_are_refused(kafka_log: KafkaLog) -> None:
+    kafka_log.create_topic("a.b")
+    with pytest.raises(InvalidTopic, match="collides"):
+        kafka_log.create_topic("a_b")
+
+
+def test_a_topic_is_set_as_the_promises_need(
+    kafka_log: KafkaLog, admin: AdminClient, prefix: str
+) -> None:
+    kept = config(admin, prefix + "t")
+    assert kept["message.timestamp.type"] == "LogAppendTime"
+    assert int(kept["max.message.bytes"]) > 2 << 20
+    assert (kept["retention.ms"], kept["retention.bytes"]) == ("-1", "-1")
+    assert kafka_log.topic("t").settings == TopicSettings()
+
+
+def test_settings_are_kept_and_changed(
+    kafka_log: KafkaLog, admin: AdminClient, prefix: str
+) -> None:
+    kafka_log.create_topic("u", partitions=1, settings=TopicSettings(60_000, 1 << 20))
+    assert kafka_log.topic("u").settings == TopicSettings(60_000, 1 << 20)
+    kafka_log.change_topic("u", settings=TopicSettings(retention_ms=90_000))
+    assert kafka_log.topic("u").settings == TopicSettings(90_000, None)
+    kept = config(admin, prefix + "u")
+    assert (kept["retention.ms"], kept["retention.bytes"]) == ("90000", "-1")
+    assert kept["message.timestamp.type"] == "LogAppendTime", "what is not changed stays"
+    for wrong in (TopicSettings(retention_ms=0), TopicSettings(retention_bytes=-1)):
+        with pytest.raises(InvalidTopic, match=r"retention_.* cannot be"):
+            kafka_log.change_topic("u", settings=wrong)
+
+
+def test_partitions_are_added_and_other_logs_use_them(
+    kafka_log: KafkaLog, make_kafka_log: MakeKafkaLog
+) -> None:
+    kafka_log.append("t", records(["a"]), partition=0)
+    assert make_kafka_log().change_topic("t", partitions=3) == Topic("t", 3)
+    # This log knows the topic as it was; Kafka's client would, too, for minutes.
+    deadline = time.monotonic() + 10
+    while kafka_log.topic("t").partitions == 1 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    kafka_log.append("t", records(["b"]), partition=2)
+    assert values(kafka_log, Partition("t", 2)) == [b"b"]
+    assert values(kafka_log, PLACE) == [b"a"]
+    with pytest.raises(InvalidTopic, match="cannot become 2"):
+        kafka_log.change_topic("t", partitions=2)
+
+
+def test_a_topic_made_anew_begins_without_records_and_producers(kafka_log: KafkaLog) -> None:
+    kafka_log.append("t", records(["a"]), partition=0)
+    kafka_log.append("t", records(["b"]), partition=0, producer=Producer("p", 7, 5))
+    kafka_log.delete_topic("t")
+    with pytest.raises(TopicNotFound):
+        kafka_log.topic("t")
+    kafka_log.create_topic("t", partitions=1)
+    assert kafka_log.extents("t") == {PLACE: Extent(0, 0)}
+    assert kafka_log.last_sequence(PLACE, "p") is None
+    kafka_log.append("t", records(["c"]), partition=0)
+    done = kafka_log.append("t", records(["d"]), partition=0, producer=Producer("p", 1, 1))
+    assert not done.duplicate
+    assert values(kafka_log, PLACE) == [b"c", b"d"]
+
+
+@pytest.mark.parametrize("producer", [None, Producer("p", 1, 1)])
+def test_an_append_to_a_topic_that_another_deleted_does_not_make_it(
+    kafka_log: KafkaLog, make_kafka_log: MakeKafkaLog, producer: Producer | None
+) -> None:
+    other = make_kafka_log()
+    kafka_log.topic("t")  # known from now on, for a second
+    other.delete_topic("t")
+    with pytest.raises(TopicNotFound, match="'t': no such topic"):
+        kafka_log.append("t", records(["a"]), partition=0, producer=producer)
+    assert other.topics() == []
+
+
+# Time and retention.
+
+
+def test_a_time_is_found(kafka_log: KafkaLog) -> None:
+    before_us = time.time_ns() // 1000
+    for value in ("a", "b", "c"):
+        kafka_log.append("t", records([value]), partition=0)
+        time.sleep(0.005)  # arrival counts milliseconds
+    arrivals_us = [round(row["arrival"].timestamp() * 1e6) for row in rows(kafka_log, PLACE)]
+    assert before_us - 1000 <= arrivals_us[0] < arrivals_us[1] < arrivals_us[2]
+    assert arrivals_us[2] <= time.time_ns() // 1000
+    for offset, arrival_us in enumerate(arrivals_us):
+        assert kafka_log.offset_at(PLACE, arrival_us) == offset
+        assert kafka_log.offset_at(PLACE, arrival_us + 1) == offset + 1
+    assert kafka_log.offset_at(PLACE, -1) == 0
+
+
+def test_records_that_are_gone_are_position_lost(
+    kafka_log: KafkaLog, admin: AdminClient, prefix: str
+) -> None:
+    kafka_log.append("t", records(["a", "b", "c", "d", "e"]), partition=0)
+    (split,) = kafka_log.splits(Range(PLACE, 0, 5), max_records=10)
+    gone = TopicPartition(prefix + "t", 0, 3)
+    admin.delete_records([gone])[gone].result(10)
+    assert kafka_log.extents("t")[PLACE] == Extent(3, 5)
+    with pytest.raises(PositionLost, match=r"t/0@0: .* begins at 3 and ends at 5"):
+        kafka_log.read(Range(PLACE, 0, 5))
+    with pytest.raises(PositionLost, match=r"t/0@0: .* begins at 3 and ends at 5"):
+        list(split.read())  # found out on the way
+    assert values(kafka_log, PLACE) == [b"d", b"e"]
+
+
+# What goes wrong.
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_unreachable_broker_is_one_error(
+    call: Callable[[KafkaLog], object], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as unused:  # bound, but nobody listens
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        log = KafkaLog({"bootstrap.servers": address}, timeout_s=1)
+        began = time.monotonic()
+        with pytest.raises(Unreachable, match=f"Kafka at {address}: .*`bootstrap.servers`"):
+            call(log)
+        assert time.monotonic() - began < 4
+        log.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def sasl(broker: Broker, password: str) -> dict[str, str]:
+    return {
+        "bootstrap.servers": broker.sasl_bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": SASL_USER,
+        "sasl.password": password,
+    }
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_wrong_credentials_name_the_settings_at_once(
+    call: Callable[[KafkaLog], object], broker: Broker, make_kafka_log: MakeKafkaLog
+) -> None:
+    log = make_kafka_log(sasl(broker, "wrong"), timeout_s=30)
+    began = time.monotonic()
+    with pytest.raises(AccessDenied, match=r"`sasl\.username`, `sasl\.password`"):
+        call(log)
+    assert time.monotonic() - began < 10
+
+
+def test_right_credentials_are_let_in_and_a_split_does_not_show_them(
+    broker: Broker, make_kafka_log: MakeKafkaLog
+) -> None:
+    log = make_kafka_log(sasl(broker, SASL_PASSWORD))
+    log.create_topic("t", partitions=1)
+    log.append("t", records(["a"]), partition=0, producer=Producer("p", 1, 1))
+    assert values(log, PLACE) == [b"a"]
+    (split,) = log.splits(Range(PLACE, 0, 1), max_records=10)
+    assert SASL_PASSWORD not in repr(split)
+    (batch,) = pickle.loads(pickle.dumps(split)).read()
+    assert batch["value"].to_pylist() == [b"a"]
+
+
+def test_a_wrong_call_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"`bootstrap\.servers` is missing"):
+        KafkaLog({})
+    with pytest.raises(UsageError, match=r"no\.such\.property"):
+        KafkaLog({"bootstrap.servers": "127.0.0.1:1", "no.such.property": "x"})
+    with pytest.raises(UsageError, match="cannot be a prefix"):
+        KafkaLog({"bootstrap.servers": "127.0.0.1:1"}, prefix="a/b")
+
+
+def test_a_broker_that_comes_back_is_used_again(
+    kafka_log: KafkaLog, make_kafka_log: MakeKafkaLog, broker: Broker
+) -> None:
+    impatient = make_kafka_log(timeout_s=2)
+    kafka_log.append("t", records(["a"]), partition=0, producer=Producer("p", 1, 1))
+    broker.stop()
+    try:
+        with pytest.raises(Unreachable, match=broker.bootstrap):
+            impatient.extents("t")
+    finally:
+        broker.start()
+    kafka_log.append("t", records(["b"]), partition=0, producer=Producer("p", 1, 2))
+    kafka_log.append("t", records(["c"]), partition=0)
+    for log in (kafka_log, impatient):
+        assert values(log, PLACE) == [b"a", b"b", b"c"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs a list of native threads")
+def test_a_closed_log_leaves_no_threads(kafka_log: KafkaLog, make_kafka_log: MakeKafkaLog) -> None:
+    before = len(os.listdir("/proc/self/task"))
+    log = make_kafka_log()
+    log.append("t", records(["a"]), partition=0, producer=Producer("p", 1, 1))
+    log.append("t", records(["b"]), partition=0)
+    assert values(log, PLACE) == [b"a", b"b"]
+    assert len(os.listdir("/proc/self/task")) > before
+    log.close()
+    assert len(os.listdir("/proc/self/task")) <= before
+    for call in CALLS:
+        with pytest.raises(UsageError, match="closed"):
+            call(log)
