@@ -14,8 +14,9 @@ from itertools import chain, pairwise
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.engine.stamping import Stamper, Summary, gather, input_schema
+from headrace.engine.stamping import Stamper, Summary, failure, gather, input_schema
 from headrace.engine.unit import make_decoder
+from headrace.errors import LogError, Unreachable
 from headrace.ledger.entries import Progress, Seed, StreamPartition
 from headrace.log.base import Log, Range, Split
 from headrace.model.definitions import Stream
@@ -122,11 +123,14 @@ def _stamping(stream: Stream, assignments: Sequence[Assignment], wanted: frozens
         schema = input_schema(decoder)
         for assignment in _mine(numbers, assignments):
             stamper = Stamper(stream, assignment.range, assignment.clock_us, decoder)
-            for records in _records(assignment):
-                yield stamper.stamp(records, stamper.decode(records))
-            side = pa.array([stamper.summary().to_bytes()], pa.binary())
+            try:
+                for records in _records(assignment):
+                    yield stamper.stamp(records, stamper.decode(records))
+                side = stamper.summary().to_bytes()
+            except (LogError, Unreachable) as error:
+                side = failure(error)
             nulls = [pa.nulls(1, field.type) for field in schema]
-            yield pa.record_batch([*nulls[:-1], side], schema=schema)
+            yield pa.record_batch([*nulls[:-1], pa.array([side], pa.binary())], schema=schema)
         _spare_the_collector()
 
     return run
@@ -137,9 +141,13 @@ def _measuring(stream: Stream, assignments: Sequence[Assignment]) -> Task:
         decoder = _workers_decoder(stream, frozenset({stream.event_time or ""}))
         for assignment in _mine(numbers, assignments):
             stamper = Stamper(stream, assignment.range, assignment.clock_us, decoder)
-            for records in _records(assignment):
-                stamper.move_clock(records, stamper.decode(records))
-            yield pa.record_batch({"side": pa.array([stamper.summary().to_bytes()], pa.binary())})
+            try:
+                for records in _records(assignment):
+                    stamper.move_clock(records, stamper.decode(records))
+                side = stamper.summary().to_bytes()
+            except (LogError, Unreachable) as error:
+                side = failure(error)
+            yield pa.record_batch({"side": pa.array([side], pa.binary())})
         _spare_the_collector()
 
     return run

@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace import errors
+from headrace.errors import LogError, Unreachable
 from headrace.log.base import RECORDS, Partition, Range
 from headrace.model.definitions import Stream
 from headrace.schema.json import Decoded, JsonDecoder
-from headrace.time.clocks import NEVER, largest_time, stamp
+from headrace.time.clocks import NEVER, UNKNOWN, largest_time, stamp
 
-__all__ = ["Dead", "Stamper", "Summary", "gather", "input_schema"]
+__all__ = ["Dead", "Stamper", "Summary", "failure", "gather", "input_schema"]
 
 # Decoding costs some milliseconds per call, whatever its size: small stored batches are joined.
 _GATHER_RECORDS = 131_072
@@ -78,13 +80,27 @@ class Summary:
 
     @staticmethod
     def from_bytes(data: bytes) -> "Summary":
-        """Return the summary that `to_bytes` wrote."""
+        """Return the summary that `to_bytes` wrote, or raise the error that `failure` wrote."""
         table = pa.ipc.open_stream(data).read_all().combine_chunks()
+        if found := table.schema.metadata.get(b"failure"):
+            name, message = json.loads(found)
+            raise getattr(errors, name)(message)
         head = json.loads(table.schema.metadata[b"summary"])
         stream, topic, partition, start, end, read, accepted, clock_us = head
         dead = Dead(table["offset"].combine_chunks(), table["reason"].combine_chunks())
         range = Range(Partition(topic, partition), start, end)
         return Summary(stream, range, read, accepted, dead, clock_us)
+
+
+def failure(error: LogError | Unreachable) -> bytes:
+    """Return, in place of a summary, why a task could not read the log.
+
+    Raised in the task it would be one of Spark's errors, and be taken for the view's fault.
+    """
+    schema = pa.schema([], {"failure": json.dumps([type(error).__name__, str(error)])})
+    sink = pa.BufferOutputStream()
+    pa.ipc.new_stream(sink, schema).close()
+    return bytes(sink.getvalue())
 
 
 class Stamper:
@@ -155,5 +171,5 @@ class Stamper:
         arrivals = records["arrival"].cast(pa.int64())
         return (
             pc.fill_null(event_times, NEVER).to_numpy(zero_copy_only=False),
-            arrivals.to_numpy(),
+            pc.fill_null(arrivals, UNKNOWN).to_numpy(),
         )

@@ -43,7 +43,8 @@ HEADERS = pa.list_(
 )
 #: What `append` takes: key and value may be null, headers may be null or empty.
 APPENDS = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", HEADERS)])
-#: What `read` yields.
+#: What `read` yields. The arrival is null where the log did not stamp it: in a topic of Kafka whose
+#: producers say what time it is.
 RECORDS = pa.schema(
     [("offset", pa.int64()), ("arrival", pa.timestamp("us", "UTC")), *list(APPENDS)]
 )

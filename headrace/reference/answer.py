@@ -6,7 +6,8 @@ the order of its partition, and then each view is worked out from the records it
 A record of a stream, in this order:
 1. It is *dead* for the stream when its value cannot be read as the schema says. Otherwise it is
    accepted, and its clock `c` is the largest `min(event time, arrival)` of the accepted records
-   before it in its partition; none before it: minus infinity. Its watermark is `w = c - delay`.
+   before it in its partition; none before it: minus infinity. An arrival that the log did not
+   stamp counts as infinite. Its watermark is `w = c - delay`.
 2. Every view over the stream sees it. It is *dead* for the view when WHERE fails on it, and
    skipped when WHERE is not true.
 3. In a view with windows it belongs to `[s, t)` around its event time. It is *late* when
@@ -48,7 +49,7 @@ class Record(NamedTuple):
     """A record of the log, as the reference needs it."""
 
     offset: int
-    arrival_us: int
+    arrival_us: int | None  # None: the log did not stamp it
     key: bytes | None
     value: bytes | None
 
@@ -130,7 +131,8 @@ def _read_partition(
         event_us = None if stream.event_time is None else _to_us(row[stream.event_time])
         accepted.append(_Accepted(place, row, event_us, clock - stream.delay_us))
         if event_us is not None:
-            clock = max(clock, min(event_us, record.arrival_us))
+            arrival_us = math.inf if record.arrival_us is None else record.arrival_us
+            clock = max(clock, min(event_us, arrival_us))
     return clock - stream.delay_us
 
 

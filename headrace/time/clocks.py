@@ -2,7 +2,8 @@
 
 The clock `c` of a record is the largest `min(event time, arrival)` of the readable records before
 it in its partition; -infinity (NEVER) when there is none. It depends on the records before it and
-on nothing else, so how the log is cut into turns never shows.
+on nothing else, so how the log is cut into turns never shows. An arrival that the log did not stamp
+is UNKNOWN and holds no clock back: such a stream is unguarded.
 """
 
 from typing import NamedTuple
@@ -10,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NEVER", "Stamped", "largest_time", "stamp"]
+__all__ = ["NEVER", "UNKNOWN", "Stamped", "largest_time", "stamp"]
 
 #: -infinity in microseconds: before every time a record can carry.
 NEVER = int(np.iinfo(np.int64).min)
+#: An arrival that nobody stamped: after every time a record can carry.
+UNKNOWN = int(np.iinfo(np.int64).max)
 
 Micros = npt.NDArray[np.int64]
 

@@ -12,7 +12,7 @@ from headrace import faults
 from headrace.engine.engine import Engine
 from headrace.engine.session import start_spark
 from headrace.engine.settings import Settings
-from headrace.errors import DiskFull, EngineFenced, HeadraceError
+from headrace.errors import DiskFull, EngineFenced, HeadraceError, LogDamaged
 from headrace.faults import POINTS
 from headrace.testing import Harness, harness
 from headrace.testing.strategies import TURN_POINTS
@@ -103,6 +103,21 @@ def test_a_full_disk_stops_the_turn_and_loses_nothing() -> None:
         h.restart()
         while h.turn():
             pass
+        assert_agrees_with_the_reference(h)
+
+
+@pytest.mark.parametrize("gear", ["short", "long"])
+def test_a_damaged_log_stops_the_turn_and_fails_no_view(gear: str) -> None:
+    with harness(SHOP, partitions=2) as h:
+        append(h, 0, 30)
+        (segment,) = (h.folder / "log" / "payments" / "1").glob("*.log")
+        sound = segment.read_bytes()
+        segment.write_bytes(sound[:-30] + bytes([sound[-30] ^ 1]) + sound[-29:])
+        with pytest.raises(LogDamaged, match=r"payments/1@\d+: the checksum"):
+            h.turn(gear=gear)
+        segment.write_bytes(sound)
+        h.restart()
+        h.turn(gear=gear)
         assert_agrees_with_the_reference(h)
 
 

@@ -74,6 +74,16 @@ def test_five_clicks() -> None:
     assert found.counters["clicks"] == {"read": 5, "accepted": 5, "dead": 0, "duplicate": 0}
 
 
+def test_an_arrival_that_nobody_stamped_guards_nothing() -> None:
+    # A phone that runs a day ahead closes the windows of all who come after it.
+    ahead = record(0, {"ts": at("12:00:10") + timedelta(days=1)}, arrival=at("12:00:10"))
+    after = record(1, {"ts": at("12:00:20")})
+    assert ask(CLICKS_PER_MINUTE, [ahead, after], topic="clicks").late["per_minute"] == []
+    unstamped = [each._replace(arrival_us=None) for each in (ahead, after)]
+    found = ask(CLICKS_PER_MINUTE, list(unstamped), topic="clicks")
+    assert found.late["per_minute"] == [("clicks", 0, 1)]
+
+
 def test_a_delay_waits_for_the_late_click() -> None:
     # With 30 s of delay the watermark is 12:01:00 at the fourth: its window ends just then.
     late = CLICKS_PER_MINUTE.replace("0 SECONDS", "30 SECONDS")

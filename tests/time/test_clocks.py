@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.time.clocks import NEVER, largest_time, stamp
+from headrace.time.clocks import NEVER, UNKNOWN, largest_time, stamp
 
 # Few distinct times, so that ties and steps back are common; and the ends of what a time can be.
 TIMES = st.one_of(
@@ -70,6 +70,13 @@ def test_the_largest_time_is_what_a_stamp_would_add(records: list[Record], clock
 
 def test_a_phone_whose_clock_runs_ahead_moves_the_clock_to_its_arrival_only() -> None:
     assert stamp_columns([(1_000, 10, True), (11, 11, True)], NEVER) == ([NEVER, 10], 11)
+
+
+def test_an_arrival_that_nobody_stamped_holds_no_clock_back() -> None:
+    assert stamp_columns([(1_000, UNKNOWN, True), (11, UNKNOWN, True)], NEVER) == (
+        [NEVER, 1_000],
+        1_000,
+    )
 
 
 def test_an_unreadable_record_moves_no_clock() -> None:
