@@ -57,7 +57,7 @@ def test_the_sql_of_a_page_is_accepted(page: Path) -> None:
 
 
 def test_the_settings_of_the_manual_are_the_defaults(tmp_path: Path) -> None:
-    from headrace.engine.project import read_config
+    from headrace.engine.config import read_config
     from headrace.engine.settings import Settings
 
     page = ROOT / "docs" / "operations.md"

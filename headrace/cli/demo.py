@@ -39,6 +39,9 @@ def demo(
     folder: Annotated[Path, typer.Option("--dir", help="The project; made if missing.")] = Path(
         "demo"
     ),
+    kafka: Annotated[
+        str | None, typer.Option(help="Keep the log on Kafka at host:port, not in the folder.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Show it run: shop traffic, live revenue per minute and country; Ctrl-C ends it."""
@@ -46,7 +49,7 @@ def demo(
     from headrace.cli.demo_project import open_demo
     from headrace.serve.process import Stopped, serving
 
-    opened = open_demo(folder)
+    opened = open_demo(folder, kafka)
     set_up_logging(json=False, level=logging.WARNING)
     found: dict[str, Any] | None = None
     with heed_interrupts() as interrupts:

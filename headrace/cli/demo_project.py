@@ -1,10 +1,14 @@
 """The demo's project: payments of a shop, and two views."""
 
+import re
+import secrets
 from pathlib import Path
 
 from headrace.cli.init import GITIGNORE, write_files
-from headrace.engine.project import FILE, OpenProject, open_project
+from headrace.engine.config import FILE
+from headrace.engine.project import OpenProject, open_project
 from headrace.errors import UsageError
+from headrace.log.opening import KafkaPlace
 
 __all__ = ["TOPIC", "VIEW", "open_demo"]
 
@@ -12,6 +16,15 @@ TOPIC = "payments"
 VIEW = "revenue_per_minute"
 
 _TOML = '[project]\nname = "demo"\n'
+# Every demo has topics of its own: its store knows nothing of what another one appended.
+_KAFKA = """
+[log]
+kind = "kafka"
+prefix = "headrace-demo-{token}."
+
+[log.client]
+"bootstrap.servers" = "{servers}"
+"""
 _SQL = f"""\
 CREATE STREAM payments (
   id STRING NOT NULL,
@@ -37,15 +50,30 @@ GROUP BY country;
 """
 
 
-def open_demo(folder: Path) -> OpenProject:
-    """Open the demo's project, made if it is missing. UsageError: something else is there."""
+def open_demo(folder: Path, kafka: str | None) -> OpenProject:
+    """Open the demo's project, made if it is missing, its log on Kafka if servers are given.
+
+    UsageError: something else is there, or a demo with another log.
+    """
+    if kafka is not None and not re.fullmatch(r"[\w.:,\[\]-]+", kafka):
+        raise UsageError(f"--kafka {kafka}: write host:port, or several with commas between them")
     if not (folder / FILE).exists():
         if folder.exists() and any(folder.iterdir()):
             raise UsageError(
                 f"{folder.absolute()}: not empty, and no demo. Choose another folder with --dir."
             )
-        write_files(folder, {FILE: _TOML, "shop.sql": _SQL, ".gitignore": GITIGNORE})
+        toml = _TOML
+        if kafka is not None:
+            toml += _KAFKA.format(token=secrets.token_hex(4), servers=kafka)
+        write_files(folder, {FILE: toml, "shop.sql": _SQL, ".gitignore": GITIGNORE})
     opened = open_project(folder.absolute())
+    place = opened.config.log
+    servers = place.client["bootstrap.servers"] if isinstance(place, KafkaPlace) else None
+    if servers != kafka:
+        raise UsageError(
+            f"{folder.absolute()}: this demo's log is {place}. Leave --kafka as it was, or choose "
+            f"another folder with --dir."
+        )
     topics = {stream.topic for stream in opened.definitions.streams}
     views = {view.name for view in opened.definitions.views}
     if TOPIC not in topics or VIEW not in views:

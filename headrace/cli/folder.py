@@ -1,5 +1,7 @@
 """Which project a command is about: `--project`, or the nearest headrace.toml above."""
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,9 +10,10 @@ import typer
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from headrace.engine.project import Config
+    from headrace.engine.config import Config
+    from headrace.log import Log
 
-__all__ = ["ProjectOption", "find_config", "find_folder"]
+__all__ = ["ProjectOption", "find_config", "find_folder", "project_log"]
 
 ProjectOption = Annotated[
     Path | None,
@@ -20,7 +23,8 @@ ProjectOption = Annotated[
 
 def find_folder(project: Path | None) -> Path:
     """Return the project's folder. UsageError: there is none."""
-    from headrace.engine.project import FILE, find_project
+    from headrace.engine.config import FILE
+    from headrace.engine.project import find_project
 
     if project is None:
         return find_project(Path.cwd())
@@ -32,6 +36,15 @@ def find_folder(project: Path | None) -> Path:
 
 def find_config(project: Path | None) -> "Config":
     """Return the project's settings; its definitions are not read. UsageError, DefinitionError."""
-    from headrace.engine.project import read_config
+    from headrace.engine.config import read_config
 
     return read_config(find_folder(project))
+
+
+@contextmanager
+def project_log(config: "Config") -> Iterator["Log"]:
+    """Open the project's log. UsageError, Unreachable."""
+    from headrace.log.opening import open_log
+
+    with closing(open_log(config.log)) as log:
+        yield log

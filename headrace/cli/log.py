@@ -7,6 +7,7 @@ import typer
 
 from headrace.cli.folder import ProjectOption, find_config
 from headrace.cli.output import JsonOption, show_json, show_progress, show_text
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from headrace.log import EmbeddedLog
@@ -30,8 +31,14 @@ def verify(
     """Check every stored byte against its checksum; exit 1, each damage named, if one is wrong."""
     config = find_config(project)
     from headrace.log import EmbeddedLog
+    from headrace.log.opening import EmbeddedPlace
 
-    with closing(EmbeddedLog(config.log_path)) as opened:
+    if not isinstance(config.log, EmbeddedPlace):
+        raise UsageError(
+            f"{config.log}: its brokers check what they store. `headrace log verify` is for the "
+            f"embedded log."
+        )
+    with closing(EmbeddedLog(config.log.path)) as opened:
         found = _verify(opened, topic)
     if json:
         show_json(found)

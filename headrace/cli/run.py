@@ -42,7 +42,7 @@ def run(
     failed = False
     with heed_interrupts() as interrupts:
         try:
-            with serving(opened, interrupts.stop, tell=logger.info) as engine:
+            with serving(opened, interrupts.stop, tell=logger.info, patient=not once) as engine:
                 engine.on_turn = TurnLog(engine)
                 run_engine(engine, interrupts.stop, once=once)
                 failed = _report_failed(engine)

@@ -7,20 +7,24 @@ from datetime import UTC, datetime
 from time import sleep
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from headrace.cli.output import moment, printable
+from headrace.cli.starts import find_offsets, to_micros
 from headrace.log import Log, Partition, Range
 
-__all__ = ["TailRecord", "parse_time", "record_text", "record_to_json", "tail_records"]
+__all__ = ["TailRecord", "record_text", "record_to_json", "tail_records"]
 
 POLL_SECONDS = 0.1
 # Records are shown one by one, so there is no use in decoding many at once.
 _BATCH_RECORDS = 1_000
+_NO_ARRIVAL = datetime.min.replace(tzinfo=UTC)
 
 
 class TailRecord(NamedTuple):
-    """A record and where it stands; compares by arrival, then place."""
+    """A record and where it stands; the arrival is None where the log did not stamp it."""
 
-    arrival: datetime
+    arrival: datetime | None
     partition: int
     offset: int
     key: bytes | None
@@ -41,58 +45,48 @@ def tail_records(
 
 
 def _all_records(log: Log, topic: str, start: str, *, follow: bool) -> Iterator[TailRecord]:
-    position: dict[Partition, int] = {}
-    for partition, extent in log.extents(topic).items():
-        wanted = {"earliest": extent.first_offset, "latest": extent.end_offset}
-        if start in wanted:
-            position[partition] = wanted[start]
-        elif start.isdecimal():
-            position[partition] = int(start)
-        else:
-            time = parse_time(start)
-            assert time is not None
-            position[partition] = log.offset_at(partition, _micros(time))
+    position = find_offsets(log, topic, start)
     while True:
         ranges = []
         for partition, extent in log.extents(topic).items():
-            # A partition that was added meanwhile is new from its start.
-            begin = max(position.get(partition, 0), extent.first_offset)
+            # A partition that was added meanwhile is new from its start. What retention removed
+            # of the others before it was shown is an error, which `read` raises.
+            begin = position.get(partition, extent.first_offset)
             if begin < extent.end_offset:
                 ranges.append(Range(partition, begin, extent.end_offset))
                 position[partition] = extent.end_offset
-        yield from heapq.merge(*(_read(log, range) for range in ranges), key=lambda r: r[:3])
+        yield from heapq.merge(*(_read(log, range) for range in ranges), key=_order)
         if not follow:
             return
         if not ranges:
             sleep(POLL_SECONDS)
 
 
-def parse_time(text: str) -> datetime | None:
-    """Return a time in ISO 8601, in UTC unless it says otherwise; None if it is none."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+def _order(record: TailRecord) -> tuple[datetime, int, int]:
+    return record.arrival or _NO_ARRIVAL, record.partition, record.offset
 
 
 def _read(log: Log, range: Range) -> Iterator[TailRecord]:
     for batch in log.read(range, max_batch_records=_BATCH_RECORDS):
-        for row in batch.to_pylist():
-            yield TailRecord(
-                row["arrival"],
-                range.partition.number,
-                row["offset"],
-                row["key"],
-                row["value"],
-                row["headers"] or [],
-                range.partition.topic,
-            )
+        yield from _records(range.partition, batch)
+
+
+def _records(partition: Partition, batch: pa.RecordBatch) -> Iterator[TailRecord]:
+    for row in batch.to_pylist():
+        yield TailRecord(
+            row["arrival"],
+            partition.number,
+            row["offset"],
+            row["key"],
+            row["value"],
+            row["headers"] or [],
+            partition.topic,
+        )
 
 
 def record_text(record: TailRecord) -> str:
     """Return a record as one line that no terminal misreads."""
-    arrival = moment(_micros(record.arrival))
+    arrival = "-" if record.arrival is None else moment(to_micros(record.arrival))
     place = f"{record.topic}/{record.partition}@{record.offset}"
     key = "-" if record.key is None else _text(record.key)
     value = "null" if record.value is None else _text(record.value)
@@ -110,7 +104,7 @@ def record_to_json(record: TailRecord) -> dict[str, Any]:
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
-        "arrival_us": _micros(record.arrival),
+        "arrival_us": None if record.arrival is None else to_micros(record.arrival),
         "key": _json_bytes(record.key),
         "value": _json_bytes(record.value),
         "headers": [
@@ -129,7 +123,3 @@ def _json_bytes(data: bytes | None) -> object:
         import base64
 
         return {"base64": base64.b64encode(data).decode()}
-
-
-def _micros(arrival: datetime) -> int:
-    return int(arrival.timestamp()) * 1_000_000 + arrival.microsecond

@@ -1,11 +1,10 @@
 """`headrace topics`: list, make, describe, change and delete topics."""
 
-from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.folder import ProjectOption, find_config
+from headrace.cli.folder import ProjectOption, find_config, project_log
 from headrace.cli.output import (
     JsonOption,
     make_table,
@@ -18,7 +17,7 @@ from headrace.cli.quantities import parse_bytes, parse_seconds
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from headrace.engine.project import Config
+    from headrace.engine.config import Config
     from headrace.log import Log, Topic, TopicSettings
 
 __all__ = ["TopicArgument", "topics_app"]
@@ -45,9 +44,7 @@ def list_topics(
     """List the topics of the log: partitions, records, bytes."""
     if context.invoked_subcommand is not None:
         return
-    from headrace.log import EmbeddedLog
-
-    with closing(EmbeddedLog(find_config(project).log_path)) as log:
+    with project_log(find_config(project)) as log:
         found = [_summary(log, topic) for topic in log.topics()]
     if json:
         for entry in found:
@@ -82,10 +79,10 @@ def create(
 ) -> None:
     """Make a topic."""
     config = find_config(project)
-    from headrace.log import DEFAULT_PARTITIONS, EmbeddedLog, TopicSettings
+    from headrace.log import DEFAULT_PARTITIONS, TopicSettings
 
     settings = _settings(TopicSettings(), retention, retention_bytes)
-    with closing(EmbeddedLog(config.log_path)) as log:
+    with project_log(config) as log:
         made = log.create_topic(
             topic, partitions=partitions or DEFAULT_PARTITIONS, settings=settings
         )
@@ -107,9 +104,7 @@ def change(
     if partitions is None and retention is None and retention_bytes is None:
         raise UsageError("say what to change: --partitions, --retention or --retention-bytes")
     config = find_config(project)
-    from headrace.log import EmbeddedLog
-
-    with closing(EmbeddedLog(config.log_path)) as log:
+    with project_log(config) as log:
         settings = _settings(log.topic(topic).settings, retention, retention_bytes)
         changed = log.change_topic(topic, partitions=partitions, settings=settings)
     _show_topic(changed, "changed", json=json)
@@ -119,9 +114,7 @@ def change(
 def describe(topic: TopicArgument, project: ProjectOption = None, json: JsonOption = False) -> None:
     """Show a topic's settings, and for each partition its offsets, bytes and last arrival."""
     config = find_config(project)
-    from headrace.log import EmbeddedLog
-
-    with closing(EmbeddedLog(config.log_path)) as log:
+    with project_log(config) as log:
         found = log.topic(topic)
         partitions = _partitions(log, topic)
     if json:
@@ -166,9 +159,7 @@ def delete(
     """Delete a topic and all its records. A topic that a stream reads is not deleted."""
     config = find_config(project)
     _refuse_if_read(config, topic)
-    from headrace.log import EmbeddedLog
-
-    with closing(EmbeddedLog(config.log_path)) as log:
+    with project_log(config) as log:
         records = sum(end - first for first, end in log.extents(topic).values())
         if not yes and not typer.confirm(
             f"Delete {topic} and its {records:,} records for good?", err=True

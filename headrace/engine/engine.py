@@ -100,6 +100,10 @@ class Engine:
         self._open_units(folds)
         tables = [fold.table for fold in self.units[MAIN].folds]
         self.tools.store.show(self.epoch, MAIN, tables)
+        self.publish()
+
+    def publish(self) -> None:
+        """Publish what waits in the outbox, from turns that could not. Unreachable."""
         if self.tools.publishes:
             publish(self.tools.log, self.tools.store, self.epoch)
 
@@ -182,11 +186,14 @@ class Engine:
             gear = gear or self._gear(planned)
             folds = list(unit.folds)
             start = dict(unit.progress)
-            report = take_turn(unit, self.tools, planned, gear_name=gear)
+            try:
+                report = take_turn(unit, self.tools, planned, gear_name=gear)
+            finally:
+                # Also when the turn was committed and then could not publish.
+                gone = [fold for fold in folds if fold not in unit.folds]
+                if gone:
+                    self._open_asides(unit, gone, start)
             unit.pace.note(report.records, sum(report.milliseconds.values()) / 1000)
-            gone = [fold for fold in folds if fold not in unit.folds]
-            if gone:
-                self._open_asides(unit, gone, start)
         self.on_turn(report)
         return report
 

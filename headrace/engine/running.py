@@ -4,8 +4,10 @@ import threading
 import time
 
 from headrace.engine.engine import Engine
+from headrace.engine.reach import Reach
 from headrace.engine.unit import Unit
-from headrace.ledger.entries import MAIN, HoldingState
+from headrace.errors import Unreachable
+from headrace.ledger.entries import MAIN, HoldingState, TurnReport
 
 __all__ = ["run_engine"]
 
@@ -16,7 +18,8 @@ def run_engine(engine: Engine, stop: threading.Event, *, once: bool = False) -> 
     """Turn until told to stop; with `once`, until the end of the log as it is now.
 
     The turn under way is finished first. Raises what stops the main unit, or any other unit for a
-    reason that is not its view's own: a view's failure sets that view aside only.
+    reason that is not its view's own: a view's failure sets that view aside only. A log out of
+    reach is waited for, except with `once`.
     """
     if once:
         engine.stop_at_the_end()
@@ -24,15 +27,16 @@ def run_engine(engine: Engine, stop: threading.Event, *, once: bool = False) -> 
     followers: dict[str, threading.Thread] = {}
     failures: list[BaseException] = []
     maintain_at = time.monotonic()
+    reach = Reach(stop, patient=not once)
     try:
         while not stop.is_set() and not failures:
             if time.monotonic() >= maintain_at:
                 engine.tools.log.maintain()
                 maintain_at = time.monotonic() + MAINTAIN_SECONDS
-            _follow_new_units(engine, followers, failures, stop)
+            _follow_new_units(engine, followers, failures, stop, patient=not once)
             with engine.join_lock:
                 pass  # a unit that waits to be swapped in goes first
-            if engine.turn_unit(main) is None:
+            if _turn(engine, main, reach) is None:
                 if once and engine.finished():
                     break
                 stop.wait(engine.settings.poll_ms / 1000)
@@ -44,11 +48,26 @@ def run_engine(engine: Engine, stop: threading.Event, *, once: bool = False) -> 
         raise failures[0]
 
 
+def _turn(engine: Engine, unit: Unit, reach: Reach) -> TurnReport | None:
+    """Take one turn of a unit; None when there was nothing to read, or no log to read from."""
+    try:
+        if reach.lost:
+            engine.publish()  # what the last turn committed and could not publish any more
+        report = engine.turn_unit(unit)
+    except Unreachable as error:
+        reach.wait(error)
+        return None
+    reach.found()
+    return report
+
+
 def _follow_new_units(
     engine: Engine,
     followers: dict[str, threading.Thread],
     failures: list[BaseException],
     stop: threading.Event,
+    *,
+    patient: bool,
 ) -> None:
     for name in [name for name, thread in followers.items() if not thread.is_alive()]:
         del followers[name]
@@ -56,23 +75,37 @@ def _follow_new_units(
         waits = unit.name != MAIN and unit.state is not HoldingState.FAILED
         if waits and unit.name not in followers:
             thread = threading.Thread(
-                target=_follow, args=(engine, unit, failures, stop), name=unit.name
+                target=_follow,
+                args=(engine, unit, failures, stop, Reach(stop, patient=patient)),
+                name=unit.name,
             )
             followers[unit.name] = thread
             thread.start()
 
 
 def _follow(
-    engine: Engine, unit: Unit, failures: list[BaseException], stop: threading.Event
+    engine: Engine,
+    unit: Unit,
+    failures: list[BaseException],
+    stop: threading.Event,
+    reach: Reach,
 ) -> None:
     try:
         while not stop.is_set() and unit.state is not HoldingState.FAILED:
             if unit.name not in engine.units:
                 return  # its successor was swapped in
-            report = engine.turn_unit(unit)
-            if engine.join_main(unit):
+            report = _turn(engine, unit, reach)
+            if not reach.lost and _joined(engine, unit, reach):
                 return
             if report is None:
                 stop.wait(engine.settings.poll_ms / 1000)
     except BaseException as error:  # noqa: BLE001 - the main thread raises it
         failures.append(error)
+
+
+def _joined(engine: Engine, unit: Unit, reach: Reach) -> bool:
+    try:
+        return engine.join_main(unit)
+    except Unreachable as error:
+        reach.wait(error)
+        return False

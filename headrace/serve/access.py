@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from headrace.engine.project import Config, read_definitions
+from headrace.engine.config import Config
+from headrace.engine.project import read_definitions
 from headrace.errors import DefinitionError, Problem, Unreachable
-from headrace.log import EmbeddedLog
+from headrace.log.opening import open_log
 from headrace.serve.desk import Desk, StoreDesk
 from headrace.serve.lock import Address, Holder, lock_holder, read_address
 from headrace.store.duckdb import DuckDBStore
@@ -38,7 +39,7 @@ def open_desk(config: Config) -> Iterator[Desk]:
         return
     if not config.store_path.exists():
         raise Unreachable(f"{config.store_path}: no store yet: run `headrace run`")
-    log = EmbeddedLog(config.log_path)
+    log = open_log(config.log)
     store = DuckDBStore(config.store_path, read_only=True)
     try:
         yield StoreDesk(

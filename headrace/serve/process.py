@@ -15,9 +15,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.engine.project import Config, OpenProject
-from headrace.errors import StoreBusy
-from headrace.log import EmbeddedLog
+from headrace.engine.config import Config
+from headrace.engine.project import OpenProject
+from headrace.engine.reach import Reach
+from headrace.errors import StoreBusy, Unreachable
+from headrace.log.opening import open_log
 from headrace.serve.access import start_project_spark
 from headrace.serve.api import Api
 from headrace.serve.desk import StoreDesk
@@ -42,16 +44,21 @@ class Stopped(Exception):
 
 @contextmanager
 def serving(
-    opened: OpenProject, stop: threading.Event, *, tell: Callable[[str], None] = lambda _: None
+    opened: OpenProject,
+    stop: threading.Event,
+    *,
+    tell: Callable[[str], None] = lambda _: None,
+    patient: bool = True,
 ) -> Iterator["Engine"]:
     """Start a project's engine and serve its API; `tell` hears what is being done.
 
-    EngineRunning, DefinitionError, StoreBusy, JavaMissing. Stopped: `stop` was set on the way.
+    A log out of reach is waited for, unless not `patient`: Unreachable. EngineRunning,
+    DefinitionError, StoreBusy, JavaMissing, AccessDenied. Stopped: `stop` was set on the way.
     """
     config = opened.config
     with ExitStack() as stack:
         holder = stack.enter_context(hold_engine_lock(config.runtime))
-        log = EmbeddedLog(config.log_path)
+        log = open_log(config.log, name=f"engine:{config.name}")
         stack.callback(log.close)
         store = _open_store(config.store_path, stop)
         stack.callback(store.close)
@@ -63,12 +70,24 @@ def serving(
 
         engine = Engine(opened.definitions, log, store, spark, settings=config.settings)
         stack.callback(engine.close)
-        engine.start()
+        _start_engine(engine, Reach(stop, patient=patient), stop)
         url = stack.enter_context(_serving_api(config, engine, holder))
         if stop.is_set():
             raise Stopped
         tell(f"serving {config.name} on {url}")
         yield engine
+
+
+def _start_engine(engine: "Engine", reach: Reach, stop: threading.Event) -> None:
+    while not stop.is_set():
+        try:
+            engine.start()
+        except Unreachable as error:
+            reach.wait(error)
+        else:
+            reach.found()
+            return
+    raise Stopped
 
 
 def _open_store(path: Path, stop: threading.Event) -> DuckDBStore:

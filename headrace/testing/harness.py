@@ -13,7 +13,7 @@ makes the next turn die there; `h.restart()` opens a new engine on the same log 
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -26,7 +26,7 @@ from headrace.engine.session import start_spark
 from headrace.engine.settings import Settings
 from headrace.errors import UsageError
 from headrace.ledger.entries import Counters, HoldingState, Owner, TurnReport
-from headrace.log import EmbeddedLog, Range, records
+from headrace.log import EmbeddedLog, Log, Range, records
 from headrace.model.definitions import Project, Stream
 from headrace.observe.audit import Audit, audit
 from headrace.schema.json_strict import Dead, decode_strict
@@ -47,13 +47,26 @@ Row = dict[str, Any]
 Value = Mapping[str, object] | str | bytes | None
 
 
+# Makes the log in a folder; the clock tells the arrival of what is appended.
+OpenLog = Callable[[Path, Callable[[], int]], Log]
+
+
+def _embedded(folder: Path, clock: Callable[[], int]) -> Log:
+    return EmbeddedLog(folder, clock=clock, sync=False)
+
+
 @contextmanager
 def harness(
-    definitions: str | Path, *, partitions: int = 4, settings: Settings | None = None
+    definitions: str | Path,
+    *,
+    partitions: int = 4,
+    settings: Settings | None = None,
+    open_log: OpenLog = _embedded,
 ) -> Iterator["Harness"]:
     """Open a harness over SQL text, or a folder of `.sql` files. DefinitionError."""
     folder = Path(tempfile.mkdtemp(prefix="headrace-test-"))
-    made = Harness(definitions, folder, partitions, settings or Settings(split_folds=2))
+    chosen = settings or Settings(split_folds=2)
+    made = Harness(definitions, folder, partitions, chosen, open_log)
     try:
         made.restart()
         yield made
@@ -67,7 +80,12 @@ class Harness:
     """A project under test; see the module's docstring."""
 
     def __init__(
-        self, definitions: str | Path, folder: Path, partitions: int, settings: Settings
+        self,
+        definitions: str | Path,
+        folder: Path,
+        partitions: int,
+        settings: Settings,
+        open_log: OpenLog,
     ) -> None:
         self.folder = folder
         self.crashed = False
@@ -76,7 +94,7 @@ class Harness:
         self._arrival_us = 0
         self._engine: Engine | None = None
         self._project = _parse(definitions)
-        self.log = EmbeddedLog(folder / "log", clock=lambda: self._arrival_us, sync=False)
+        self.log = open_log(folder / "log", lambda: self._arrival_us)
         self._create_topics()
 
     @property

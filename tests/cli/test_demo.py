@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from cli.commands import Run
+from headrace.cli.demo_project import open_demo
 from headrace.cli.demo_traffic import Payment, payments
+from headrace.log.opening import KafkaPlace
 
 
 def take(seed: int, count: int = 20_000) -> list[Payment]:
@@ -53,3 +55,17 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path, headra
     assert answer.code == 2
     assert "not empty, and no demo" in answer.err
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_demo_keeps_the_log_that_it_began_with(tmp_path: Path, headrace: Run) -> None:
+    answer = headrace("demo", "--kafka", "not a host", "--dir", tmp_path / "new")
+    assert answer.code == 2
+    assert "--kafka not a host: write host:port" in answer.err
+    assert not (tmp_path / "new").exists()
+    opened = open_demo(tmp_path / "demo", "127.0.0.1:9")
+    assert isinstance(opened.config.log, KafkaPlace)
+    assert open_demo(tmp_path / "demo", "127.0.0.1:9").config == opened.config
+    for other in ((), ("--kafka", "127.0.0.1:8")):
+        answer = headrace("demo", "--for", "1s", "--dir", tmp_path / "demo", *other)
+        assert answer.code == 2
+        assert "this demo's log is Kafka at 127.0.0.1:9" in answer.err

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from cli.commands import Run
-from headrace.engine.project import find_project, open_project, read_config
+from headrace.engine.config import read_config
+from headrace.engine.project import find_project, open_project
 from headrace.engine.settings import Settings
 from headrace.errors import DefinitionError, UsageError
+from headrace.log.opening import EmbeddedPlace, KafkaPlace
 
 STREAM = "CREATE STREAM s (a INT) WITH (topic = 's', format = 'json');\n"
 
@@ -28,7 +30,7 @@ def problems(folder: Path) -> list[str]:
 def test_defaults_stand_in_the_folder(tmp_path: Path) -> None:
     config = read_config(write(tmp_path, ""))
     assert config.name == tmp_path.name
-    assert config.log_path == tmp_path / ".headrace/log"
+    assert config.log == EmbeddedPlace(tmp_path / ".headrace/log")
     assert config.store_path == tmp_path / ".headrace/store.duckdb"
     assert (config.settings, config.spark_master, config.port) == (Settings(), "local[*]", 0)
 
@@ -54,12 +56,37 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     """
     config = read_config(write(tmp_path, toml))
     assert config.name == "shop"
-    assert config.log_path == Path("/data/log")
+    assert config.log == EmbeddedPlace(Path("/data/log"))
     assert config.store_path == tmp_path / "tables.duckdb"
     assert config.settings == Settings(target_ms=250)
     assert config.spark_master == "local[1]"
     assert config.spark_settings == {"spark.driver.memory": "4g", "spark.ui.enabled": "true"}
     assert config.port == 8123
+
+
+def test_properties_for_kafka_are_passed_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "rabbit")
+    toml = """
+    [log]
+    kind = "kafka"
+    prefix = "shop."
+    [log.client]
+    bootstrap.servers = "one:9092,two:9092"
+    "sasl.password" = "${SHOP_PASSWORD}!"
+    "enable.ssl.certificate.verification" = false
+    linger.ms = 3
+    """
+    config = read_config(write(tmp_path, toml))
+    client = {
+        "bootstrap.servers": "one:9092,two:9092",
+        "sasl.password": "rabbit!",
+        "enable.ssl.certificate.verification": "false",
+        "linger.ms": "3",
+    }
+    assert config.log == KafkaPlace(client, "shop.")
+    assert "rabbit" not in f"{config} {config.log}"
 
 
 def test_all_problems_of_settings_and_definitions_are_told_with_their_places(
@@ -68,7 +95,7 @@ def test_all_problems_of_settings_and_definitions_are_told_with_their_places(
     toml = """[projekt]
 name = "shop"
 [log]
-kind = "kafka"
+kind = "pulsar"
 [store]
 kind = "postgres"
   pth = "x"
@@ -92,7 +119,7 @@ port = 70000
         "headrace.toml:12:1",
     ]
     assert "[projekt] is not a section of headrace.toml (did you mean project?)" in found[2]
-    assert found[3].endswith("""log kind 'kafka' comes later; write kind = "embedded\"""")
+    assert found[3].endswith("""'pulsar' is not known; write kind = "embedded" or "kafka\"""")
     assert found[4].endswith("""store kind 'postgres' comes later; write kind = "duckdb\"""")
     assert "[store] has no setting 'pth' (did you mean path?)" in found[5]
     assert found[6].endswith("target_ms takes a whole number, not 'fast'")
@@ -111,6 +138,24 @@ port = 70000
             "headrace.toml:2:1: spark.sql.ansi.enabled decides what definitions mean",
         ),
         ('[log]\npath = " "', "headrace.toml:2:1: path is empty"),
+        ('[log]\nkind = "kafka"', 'headrace.toml:2:1: kind = "kafka" needs [log.client] with'),
+        (
+            '[log]\nkind = "kafka"\npath = "x"\n[log.client]\nbootstrap.servers = "h:1"',
+            'headrace.toml:3:1: path belongs to a log of kind = "embedded", this one is "kafka"',
+        ),
+        (
+            '[log]\nkind = "kafka"\nclient = "h:1"',
+            "headrace.toml:3:1: client takes a section of its own, not 'h:1'",
+        ),
+        (
+            '[log]\nkind = "kafka"\n[log.client]\nbootstrap.servers = "h:1"\n'
+            '"sasl.password" = "${HEADRACE_UNSET}"',
+            "headrace.toml:5:1: sasl.password: the environment has no HEADRACE_UNSET",
+        ),
+        (
+            '[log]\nkind = "kafka"\n[log.client]\nbootstrap.servers = "h:1"\nx = [1]',
+            "headrace.toml:5:1: x takes text, a number, true or false, not [1]",
+        ),
     ],
 )
 def test_a_bad_setting_is_refused_where_it_stands(tmp_path: Path, toml: str, told: str) -> None:

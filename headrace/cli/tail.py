@@ -1,0 +1,42 @@
+"""`headrace tail`: records out of the log, for people or programs."""
+
+from typing import Annotated
+
+import typer
+
+from headrace.cli.folder import ProjectOption, find_config, project_log
+from headrace.cli.output import JsonOption, show_json, show_text
+from headrace.cli.starts import START_HELP, check_start
+from headrace.cli.topics import TopicArgument
+from headrace.errors import TopicNotFound
+
+__all__ = ["tail"]
+
+
+def tail(
+    topic: TopicArgument,
+    project: ProjectOption = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", help=f"{START_HELP}; if not said, latest with --follow."),
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show the records of a topic, by arrival: partition, offset, arrival, key, value, headers."""
+    start = start or ("latest" if follow else "earliest")
+    check_start("--from", start)
+    from headrace.cli.tailing import record_text, record_to_json, tail_records
+
+    config = find_config(project)
+    with project_log(config) as log:
+        known = [each.name for each in log.topics()]
+        if topic not in known:
+            there = f"there are: {', '.join(known)}" if known else "the log is empty"
+            raise TopicNotFound(f"{topic}: no such topic in {config.log}; {there}")
+        for record in tail_records(log, topic, start, follow=follow, limit=limit):
+            if json:
+                show_json(record_to_json(record))
+            else:
+                show_text(record_text(record))
