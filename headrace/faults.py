@@ -31,6 +31,8 @@ POINTS = {
     "log_after_decision": "it is decided, nothing is acknowledged",
     "log_in_acknowledgement": "it is decided, one partition is acknowledged",
     "log_before_removal": "retention has given up segments, their files are still there",
+    "group_before_append": "a group's commit has checked its partitions, stored nothing",
+    "group_after_append": "a group's commit is in the log, the member does not know it yet",
 }
 
 

@@ -22,6 +22,7 @@ SLOW = (
     "log/test_kafka.py",
     "log/test_kafka_cluster.py",
     "log/test_kafka_transactions.py",
+    "log/test_groups.py",
     "log/test_retention.py",
     "log/test_transactions.py",
 )

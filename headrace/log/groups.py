@@ -8,7 +8,10 @@ Promises every implementation keeps, held by `headrace.testing.log_groups`:
   called `poll` for `max_poll_ms`. What it had not committed is polled again by others.
 - A commit of a member that no longer owns a partition is refused with MemberFenced, and none of
   its appends are stored: the new owner's position stands.
-- Committed offsets outlive members, processes and restarts.
+- Committed offsets outlive members, processes and restarts. A group that begins at the latest
+  records commits that at once, so that it misses none that come while nobody reads.
+- After a commit that raised, whatever the reason, `poll` goes on where the group has committed to,
+  and until then another commit is refused: so trying again never stores an output twice.
 
 The three ways to commit, for a loop of `poll` and work:
 - at most once: `poll`, `commit`, work. A crash loses what was being worked on.
@@ -22,9 +25,22 @@ from typing import Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from headrace.errors import UsageError
 from headrace.log.base import Append, Extent, Log, Partition
+from headrace.log.names import check_group_name, check_plain_name, refuse_reserved
 
-__all__ = ["Group", "GroupMember", "Groups", "Lag", "Member", "MemberSettings", "Polled", "lag"]
+__all__ = [
+    "Group",
+    "GroupMember",
+    "Groups",
+    "Lag",
+    "Member",
+    "MemberSettings",
+    "Polled",
+    "Revoked",
+    "check_join",
+    "lag",
+]
 
 Revoked = Callable[[Sequence[Partition]], None]
 
@@ -38,6 +54,7 @@ class MemberSettings(NamedTuple):
     #: ends, and one that joins with the same id takes them over: a restart moves nothing.
     instance: str | None = None
     session_timeout_ms: int = 45_000
+    #: At least the session's time.
     max_poll_ms: int = 300_000
 
 
@@ -81,7 +98,8 @@ class Member(Protocol):
         """Return the next records of our partitions, nothing after `timeout_s` without any.
 
         Partitions that move elsewhere are given up here, after `on_revoke` was called with them,
-        which may still commit. MemberFenced: another process joined with our instance id.
+        which may still commit. It is not called for those that we lost by being dead for a while;
+        then we join anew. MemberFenced: another process joined with our instance id.
         PositionLost: the next record is gone.
         """
         ...
@@ -89,13 +107,17 @@ class Member(Protocol):
     def commit(self, appends: Sequence[Append] = ()) -> None:
         """Store that all that was polled is done and, together with that, append the output.
 
-        MemberFenced: a partition that was polled belongs to another member by now; nothing was
-        stored. What it read is polled by that one.
+        MemberFenced: a partition that was polled since the last commit is no longer ours, or was
+        not for a while; nothing was stored. What was read of it is polled by its new owner, and
+        what was read of ours by us again.
         """
         ...
 
     def close(self) -> None:
-        """Leave the group; without an instance id our partitions are free at once."""
+        """Leave the group; without an instance id our partitions are free at once.
+
+        Nothing is committed, and `on_revoke` is not called.
+        """
         ...
 
 
@@ -131,6 +153,33 @@ class Groups(Protocol):
     def delete_group(self, name: str) -> None:
         """Forget a group. GroupNotFound, GroupActive."""
         ...
+
+
+def check_join(group: str, topics: Sequence[str], settings: MemberSettings) -> None:
+    """Refuse what no log can join with. UsageError, TopicNotFound."""
+    check_group_name(group)
+    if isinstance(topics, str) or not topics:
+        raise UsageError(
+            f"group {group!r}: cannot read the topics {topics!r}; pass a list with at least one."
+        )
+    for topic in topics:
+        refuse_reserved(topic)
+    if settings.start not in ("earliest", "latest"):
+        raise UsageError(
+            f"group {group!r}: cannot start at {settings.start!r}; use 'earliest' or 'latest'."
+        )
+    if settings.instance is not None:
+        check_plain_name(settings.instance, "an instance id")
+    if settings.session_timeout_ms < 1:
+        raise UsageError(
+            f"group {group!r}: session_timeout_ms cannot be {settings.session_timeout_ms}. Use 1 "
+            f"or more."
+        )
+    if settings.max_poll_ms < settings.session_timeout_ms:
+        raise UsageError(
+            f"group {group!r}: max_poll_ms cannot be {settings.max_poll_ms}, less than "
+            f"session_timeout_ms, {settings.session_timeout_ms}. Raise the one or lower the other."
+        )
 
 
 class Lag(NamedTuple):

@@ -46,6 +46,7 @@ from headrace.log.base import (
     Range,
 )
 from headrace.log.records import records
+from headrace.testing.log_commits import CommitTests
 from headrace.testing.log_deaths import DeathTests
 from headrace.testing.log_suite import CAPABILITIES, rows, values
 from headrace.testing.log_topics import TopicTests
@@ -66,7 +67,7 @@ def _microseconds(time: datetime) -> int:
     return (time - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
 
 
-class LogContract(TopicTests, DeathTests):
+class LogContract(TopicTests, DeathTests, CommitTests):
     """The whole suite."""
 
     # Appending and reading.

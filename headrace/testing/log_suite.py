@@ -1,21 +1,28 @@
 """What the parts of the log's contract share: how a log is made, and how it is looked into."""
 
+import os
+import pickle
+import subprocess
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 import pytest
 
 from headrace.log.base import Log, Partition, Range
+from headrace.log.groups import Groups
 from headrace.log.murmur2 import partition_of
+from headrace.log.queues import Queues
 
-__all__ = ["CAPABILITIES", "LogSuite", "rows", "values"]
+__all__ = ["CAPABILITIES", "LogSuite", "SharedLog", "rows", "start_process", "values"]
 
 CAPABILITIES = {
     "dense_offsets": "the n-th record of a partition has offset n",
     "null_headers": "null headers and an empty list of headers are told apart",
+    "processes": "other processes use the same log, and are killed",
     "producers": "a batch of a producer is stored once, and an older epoch is fenced",
     "splits": "a split can be read in another process",
 }
@@ -33,11 +40,35 @@ def values(log: Log, partition: Partition) -> list[bytes | None]:
     return [row["value"] for row in rows(log, partition)]
 
 
+def start_process(code: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    """Run Python code in another process that can be spoken with, a line at a time."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+class SharedLog(Log, Groups, Queues, Protocol):
+    """A log whose readers share its topics."""
+
+
 class LogSuite(ABC):
     """What the parts of the suite share. A fresh log is made for every test, in its own folder."""
 
     cannot: ClassVar[Mapping[str, str]] = {}
     longest_name: ClassVar[int] = 249
+    # An implementation sets these to what it is capable of; they decide how long the tests take.
+    #: The shortest session of a group's member.
+    session_timeout_ms: ClassVar[int] = 6_000
+    #: How long a queue's consumer has for a record, where the test waits for the end of it.
+    lock_ms: ClassVar[int] = 5_000
+    #: How long to wait for what happens soon: a rebalance, a first delivery.
+    patience_s: ClassVar[float] = 60.0
+    #: The fault points that a group's commit passes.
+    commit_faults: ClassVar[Sequence[str]] = ()
 
     @abstractmethod
     def make_log(self, path: Path) -> Log:
@@ -60,6 +91,11 @@ class LogSuite(ABC):
         Here it is worked out by the rule that our logs use, so it says only that they do.
         """
         return [int(number) for number in partition_of(pa.array(keys, pa.binary()), partitions)]
+
+    def make_log_code(self, path: Path) -> str:
+        """Return Python that binds `log` to the same log in another process."""
+        opener = pickle.dumps(self.opener(path))
+        return f"import pickle; log = pickle.loads({opener!r})()"
 
     @pytest.fixture
     def path(self, tmp_path: Path) -> Path:

@@ -3,12 +3,25 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from headrace.log import EmbeddedLog, Log
 from headrace.testing.log_contract import LogContract
 
 
 class TestEmbeddedLog(LogContract):
+    session_timeout_ms = 1_000
+    lock_ms = 500
+    patience_s = 20.0
+    commit_faults = (
+        "group_before_append",
+        "log_in_transaction",
+        "log_before_decision",
+        "log_after_decision",
+        "log_in_acknowledgement",
+        "group_after_append",
+    )
+
     def make_log(self, path: Path) -> Log:
         return EmbeddedLog(path)
 
@@ -17,6 +30,11 @@ class TestEmbeddedLog(LogContract):
 
 
 class TestEmbeddedLogThatRollsAllTheTime(LogContract):
+    cannot: ClassVar = {"processes": "the same log with whole segments is tested with them"}
+    session_timeout_ms = 500
+    lock_ms = 300
+    patience_s = 20.0
+
     def make_log(self, path: Path) -> Log:
         return EmbeddedLog(path, sync=False, segment_bytes=1)
 

@@ -96,6 +96,10 @@ class Appender:
             if looks_well:
                 self._settled = True
                 return ends
+        return self.caught_up_ends()
+
+    def caught_up_ends(self) -> Ends:
+        """Return the partition's ends once all that is written or decided is acknowledged."""
         caught_up = self._catch_up()
         return self._check_kept(read_ends(self._ends_path), caught_up)
 

@@ -5,6 +5,7 @@
     <path>/<topic>/<partition>/ends                first offset, both ends (ends.py)
     <path>/<topic>/<partition>/lock                who holds it may write (files.py)
     <path>/~transactions/<number>                  a decision to commit (transactions.py)
+    <path>/~groups.sqlite                          members and queues (coordinator.py)
 
 Promises, besides those of `base.Log`:
 - Offsets are dense: the n-th record of a partition has offset n.
@@ -44,7 +45,9 @@ from headrace.log.checks import check_once_each, check_partition
 from headrace.log.embedded.appender import Appender, Written
 from headrace.log.embedded.files import disk_errors, make_folder
 from headrace.log.embedded.format import encode_payload
+from headrace.log.embedded.inside import Inside
 from headrace.log.embedded.reader import Reader
+from headrace.log.embedded.shared_reading import SharedReading
 from headrace.log.embedded.topics import (
     StoredTopic,
     change_topic_folder,
@@ -62,6 +65,7 @@ from headrace.log.embedded.transactions import (
     settle_decisions,
 )
 from headrace.log.embedded.verify import CheckedSegment, verify_partition
+from headrace.log.names import RESERVED_TOPICS, refuse_reserved, refuse_reserved_as_new
 from headrace.log.sharing import KeylessTurns, share_append
 
 __all__ = ["EmbeddedLog"]
@@ -77,8 +81,8 @@ def _wall_clock_us() -> int:
     return time.time_ns() // 1000
 
 
-class EmbeddedLog:
-    """A `Log` in a folder.
+class EmbeddedLog(SharedReading):
+    """A `Log` in a folder, with `Groups` and `Queues`.
 
     `clock` gives the arrival of what is appended, in µs since 1970. With `sync=False` an append
     survives the death of the process but not that of the machine: for tests.
@@ -104,6 +108,17 @@ class EmbeddedLog:
         self._closed = False
         with disk_errors(self._path):
             make_folder(self._path)
+        super().__init__(
+            Inside(
+                log=self,
+                path=self._path,
+                sync=sync,
+                stored=self._stored,
+                append=self._append_all,
+                extent=self._extent,
+                caught_up_extent=self._caught_up_extent,
+            )
+        )
 
     def create_topic(
         self,
@@ -114,6 +129,7 @@ class EmbeddedLog:
     ) -> Topic:
         """Make a topic. TopicExists, InvalidTopic."""
         self._check_open()
+        refuse_reserved_as_new(name)
         topic = Topic(name, partitions, settings)
         create_topic_folder(self._path, topic, sync=self._sync)
         return topic
@@ -127,6 +143,7 @@ class EmbeddedLog:
     ) -> Topic:
         """Give a topic more partitions, or other settings. TopicNotFound, InvalidTopic."""
         self._check_open()
+        refuse_reserved(name)
         return change_topic_folder(
             self._path, name, partitions=partitions, settings=settings, sync=self._sync
         )
@@ -134,21 +151,25 @@ class EmbeddedLog:
     def delete_topic(self, name: str) -> None:
         """Remove a topic and its records for good. TopicNotFound."""
         self._check_open()
+        refuse_reserved(name)
         delete_topic_folder(self._path, name)
         self._forget(name)
 
     def topics(self) -> list[Topic]:
         """Return all topics, by name."""
         self._check_open()
-        return list_topics(self._path)
+        return [topic for topic in list_topics(self._path) if topic.name not in RESERVED_TOPICS]
 
     def topic(self, name: str) -> Topic:
         """Return one topic. TopicNotFound."""
+        return self._stored(name).topic
+
+    def _stored(self, name: str) -> StoredTopic:
         self._check_open()
         stamp = topic_stamp(self._path, name)
         known = self._topics.get(name)
         if known is not None and known[0] == stamp:
-            return known[1].topic
+            return known[1]
         try:
             found = load_topic(self._path, name)
         except TopicNotFound:
@@ -157,7 +178,7 @@ class EmbeddedLog:
         if known is not None and known[1].id != found.id:
             self._forget(name)
         self._topics[name] = (stamp, found)
-        return found.topic
+        return found
 
     def _forget(self, name: str) -> None:
         """Let go of a topic that was deleted, here or by another process."""
@@ -181,6 +202,7 @@ class EmbeddedLog:
 
         RecordTooLarge, UsageError, DiskFull: nothing was appended.
         """
+        refuse_reserved(topic)
         shares = self._shares(Append(topic, records, partition, producer))
         if len(shares) > 1:
             written = self._append_together(shares)
@@ -197,10 +219,20 @@ class EmbeddedLog:
 
         RecordTooLarge, UsageError, ProducerFenced, DiskFull: nothing was appended.
         """
+        for append in appends:
+            refuse_reserved(append.topic)
+        return self._append_all(appends)
+
+    def _append_all(self, appends: Sequence[Append]) -> list[Appended]:
         each_shares = [self._shares(append) for append in appends]
         shares = [share for shares in each_shares for share in shares]
         check_once_each(share.partition for share in shares)
-        written = self._append_together(shares)
+        if len(shares) == 1 and shares[0].producer is None:
+            # One batch is whole or not there by itself; a decision would take 1.2 ms more.
+            with self._noticing_deletion([shares[0].partition.topic]):
+                written = [self._append_one(shares[0])]
+        else:
+            written = self._append_together(shares)
         self._expire_where_rolled(shares, written)
         ranges = iter(_ranges(shares, written))
         return [Appended(list(islice(ranges, len(own)))) for own in each_shares]
@@ -265,6 +297,14 @@ class EmbeddedLog:
         places = [Partition(topic, number) for number in range(self.topic(topic).partitions)]
         return {place: self._reader(place).extent(self._appender(place).ends()) for place in places}
 
+    def _extent(self, partition: Partition) -> Extent:
+        self._check_partition(partition)
+        return self._reader(partition).extent(self._appender(partition).ends())
+
+    def _caught_up_extent(self, partition: Partition) -> Extent:
+        self._check_partition(partition)
+        return self._reader(partition).extent(self._appender(partition).caught_up_ends())
+
     def offset_at(self, partition: Partition, time_us: int) -> int:
         """Return the first offset that arrived at a time or later, or the end. LogDamaged."""
         self._check_partition(partition)
@@ -305,7 +345,8 @@ class EmbeddedLog:
 
         What does not succeed is logged, and tried again the next time.
         """
-        for topic in self.topics():
+        self._check_open()
+        for topic in list_topics(self._path):
             with _housekeeping():
                 self._expire(topic.name)
         with _housekeeping():
@@ -323,6 +364,7 @@ class EmbeddedLog:
 
     def close(self) -> None:
         """Release files and locks; what was acknowledged stays, and batches read stay valid."""
+        self._close_shared_reading()
         with self._mutex:
             self._closed = True
             for appender in self._appenders.values():

@@ -1,0 +1,27 @@
+"""What groups and queues use of their log, beyond what its users may."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace.log.base import Append, Appended, Extent, Log, Partition
+from headrace.log.embedded.topics import StoredTopic
+
+__all__ = ["Inside"]
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The inner side of an embedded log."""
+
+    log: Log
+    path: Path
+    sync: bool
+    #: A topic with its id, which differs from that of an older topic of the same name.
+    stored: Callable[[str], StoredTopic]
+    #: All of these appends or nothing, also to reserved topics.
+    append: Callable[[Sequence[Append]], list[Appended]]
+    #: What one partition holds.
+    extent: Callable[[Partition], Extent]
+    #: The same once all that was decided is acknowledged, whoever died before doing so.
+    caught_up_extent: Callable[[Partition], Extent]

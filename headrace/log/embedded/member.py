@@ -1,0 +1,364 @@
+"""A member of a consumer group of the embedded log.
+
+A `poll` goes through these steps until it has records or its time is over:
+
+1. Look whether anything happened to the group. If so, in one step: remove the dead, join anew if we
+   were taken for one of them, take what shall be ours and is free.
+2. Give up what shall be others': `on_revoke`, then free it.
+3. Place what is new: go on where the group has committed to, or at the start.
+4. Fetch, from each partition its share.
+
+A `commit` checks, appends and ends within one step of the coordinator: nobody can take over a
+partition between the check and the append. Should we die on the way, the log's transaction decides.
+"""
+
+import logging
+import os
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from headrace import faults
+from headrace.errors import MemberFenced, PositionLost, TopicNotFound, UsageError
+from headrace.log.base import Append, Partition, Range
+from headrace.log.embedded.coordinator import Coordinator, now_ms
+from headrace.log.embedded.heartbeat import Heartbeat
+from headrace.log.embedded.inside import Inside
+from headrace.log.embedded.membership import (
+    GroupBook,
+    MemberRow,
+    Standing,
+    facts_of,
+    look_up,
+    show_sign_of_life,
+)
+from headrace.log.embedded.offsets import Committed, Offsets
+from headrace.log.embedded.topics import StoredTopic
+from headrace.log.groups import MemberSettings, Polled, Revoked
+
+__all__ = ["EmbeddedMember", "share_evenly"]
+
+# Two beats in a row may fail; and Kafka's default, where sessions are long.
+BEATS_PER_SESSION = 3
+MAX_BEAT_S = 3.0
+# How long a poll without records sleeps before it looks again. A look at 4 partitions takes 0.1 ms.
+MIN_PAUSE_S = 0.001
+MAX_PAUSE_S = 0.02
+
+logger = logging.getLogger("headrace.log")
+
+
+class EmbeddedMember:
+    """A `Member`. For one thread at a time, of the process that joined."""
+
+    def __init__(
+        self,
+        inside: Inside,
+        coordinator: Coordinator,
+        offsets: Offsets,
+        *,
+        group: str,
+        topics: Sequence[str],
+        settings: MemberSettings,
+        on_revoke: Revoked | None,
+    ) -> None:
+        self._inside = inside
+        self._coordinator = coordinator
+        self._offsets = offsets
+        self._group = group
+        self._topics = list(dict.fromkeys(topics))
+        self._settings = settings
+        self._on_revoke = on_revoke
+        self._process = os.getpid()
+        self._standing: Standing | None = None
+        self._owned: set[Partition] = set()
+        self._positions: dict[Partition, int] = {}
+        self._topic_ids: dict[Partition, str] = {}
+        # What was polled and not committed: of partitions that are ours, and of others by now.
+        self._moved: set[Partition] = set()
+        self._lost: set[Partition] = set()
+        self._must_poll = self._polling = self._fenced = self._closed = False
+        self._turn = 0
+        self._last_poll_ms = now_ms()
+        with coordinator.step() as connection:
+            book = GroupBook(connection, group)
+            self._id = self._enter(book)
+            book.remove_dead()
+            book.retarget(self._find_topic)
+        self._heartbeat = self._start_heartbeat()
+
+    @property
+    def id(self) -> str:
+        """Which member of the group this is; another one after it joined anew."""
+        return self._id
+
+    @property
+    def assigned(self) -> list[Partition]:
+        """The partitions that the last `poll` found to be ours."""
+        return sorted(self._owned)
+
+    def poll(self, *, timeout_s: float = 1.0, max_records: int = 10_000) -> list[Polled]:
+        """Return the next records of our partitions, nothing after `timeout_s` without any."""
+        self._check_usable()
+        if timeout_s < 0 or max_records < 1:
+            raise UsageError(
+                f"{self}: cannot poll {max_records} records for {timeout_s} s; ask for at least "
+                f"one, and for no less than no time."
+            )
+        if self._polling:
+            raise UsageError(f"{self}: `on_revoke` cannot poll; it may commit.")
+        deadline = time.monotonic() + timeout_s
+        pause_s = MIN_PAUSE_S
+        self._must_poll = False
+        self._polling = True
+        try:
+            while True:
+                self._last_poll_ms = now_ms()
+                if (failure := self._heartbeat.take_failure()) is not None:
+                    raise failure
+                self._reconcile()
+                self._place(self._owned - self._positions.keys())
+                polled = self._fetch(max_records)
+                left_s = deadline - time.monotonic()
+                if polled or left_s <= 0:
+                    return polled
+                time.sleep(min(pause_s, left_s))
+                pause_s = min(2 * pause_s, MAX_PAUSE_S)
+        finally:
+            self._polling = False
+            self._last_poll_ms = now_ms()
+
+    def commit(self, appends: Sequence[Append] = ()) -> None:
+        """Store that all that was polled is done and, together with that, append the output."""
+        self._check_usable()
+        if self._must_poll:
+            raise UsageError(
+                f"{self}: the last commit failed, and what was polled before it will be polled "
+                f"again. Nothing was stored now; poll, do the work again, then commit."
+            )
+        if not (appends or self._moved or self._lost):
+            return
+        try:
+            with self._coordinator.step() as connection:
+                self._check_owned(GroupBook(connection, self._group))
+                faults.reach("group_before_append")
+                offsets = {
+                    place: Committed(self._positions[place], self._topic_ids[place])
+                    for place in sorted(self._moved)
+                }
+                self._offsets.store(self._group, offsets, appends)
+                faults.reach("group_after_append")
+        except BaseException:
+            # Even of one that failed the outcome may be unknown; what is committed decides.
+            self._must_poll = True
+            self._positions.clear()
+            self._moved.clear()
+            self._lost.clear()
+            raise
+        self._moved.clear()
+
+    def _check_owned(self, book: GroupBook) -> None:
+        gone = self._lost | (self._moved - book.owned(self._id))
+        if gone or self._id not in {member.id for member in book.members()}:
+            raise MemberFenced(
+                f"{self}: {', '.join(map(str, sorted(gone))) or 'the group'} went on without this "
+                f"member, which was silent for too long or replaced. Nothing was stored; poll "
+                f"again, and raise max_poll_ms or session_timeout_ms if the work needs longer."
+            )
+
+    def close(self) -> None:
+        """Leave the group; without an instance id our partitions are free at once."""
+        if self._closed or os.getpid() != self._process:
+            return
+        self._closed = True
+        self._heartbeat.stop()
+        if self._settings.instance is None:
+            self._leave(self._id)
+
+    def __str__(self) -> str:
+        return f"group {self._group!r}, member {self._id}"
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._process:
+            raise UsageError(
+                f"{self}: it was joined by process {self._process} and this is its child; join "
+                f"the group here, too."
+            )
+        if self._closed:
+            raise UsageError(f"{self}: it is closed; join the group anew.")
+        if self._fenced:
+            raise self._replaced()
+
+    def _replaced(self) -> MemberFenced:
+        return MemberFenced(
+            f"{self}: another process joined as instance {self._settings.instance!r} and took over "
+            f"its partitions. Stop this one, or give each process an instance id of its own."
+        )
+
+    # Life.
+
+    def _enter(self, book: GroupBook) -> str:
+        id = f"{self._settings.instance or 'member'}-{secrets.token_hex(8)}"
+        timeout_ms = self._settings.session_timeout_ms
+        book.enter(MemberRow(id, self._settings.instance, self._topics, timeout_ms, now_ms()))
+        return id
+
+    def _start_heartbeat(self) -> Heartbeat:
+        id, settings = self._id, self._settings
+
+        def beat() -> bool:
+            if not self._polling and now_ms() - self._last_poll_ms > settings.max_poll_ms:
+                if settings.instance is None:
+                    self._leave(id)
+                return False
+            with self._coordinator.step() as connection:
+                return show_sign_of_life(connection, id)
+
+        beats_s = settings.session_timeout_ms / 1000 / BEATS_PER_SESSION
+        return Heartbeat(beat, interval_s=min(MAX_BEAT_S, beats_s), name=f"headrace {self}")
+
+    def _leave(self, id: str) -> None:
+        with self._coordinator.step() as connection:
+            book = GroupBook(connection, self._group)
+            book.remove([id])
+            book.retarget(self._find_topic)
+
+    def _find_topic(self, name: str) -> StoredTopic | None:
+        with suppress(TopicNotFound):
+            return self._inside.stored(name)
+        return None
+
+    # The steps of a poll.
+
+    def _reconcile(self) -> None:
+        own_facts = {topic: facts_of(self._inside.stored(topic)) for topic in self._topics}
+        with self._coordinator.look() as connection:
+            standing = look_up(connection, self._group)
+        if standing is not None and standing == self._standing and standing.knows(own_facts):
+            return
+        with self._coordinator.step() as connection:
+            book = GroupBook(connection, self._group)
+            id = self._id
+            if joins := not show_sign_of_life(connection, id):
+                instance = self._settings.instance
+                if instance is not None and instance in {m.instance for m in book.members()}:
+                    self._fenced = True
+                    raise self._replaced()
+                id = self._enter(book)
+            standing = look_up(connection, self._group)
+            if book.remove_dead() or joins or standing is None or not standing.knows(own_facts):
+                book.retarget(self._find_topic)
+            book.take(id)
+            owned, surplus = book.owned(id), book.surplus(id)
+            standing = look_up(connection, self._group)
+        if joins:
+            logger.warning("%s: taken for dead, joins anew as %s", self, id)
+            self._drop(list(self._positions))
+            self._heartbeat.stop()
+            self._id = id
+            self._heartbeat = self._start_heartbeat()
+        anew = {
+            place
+            for place in self._positions
+            if own_facts[place.topic][0] != self._topic_ids[place]
+        }
+        self._drop(anew | (self._positions.keys() - owned))
+        self._owned = owned
+        if surplus:
+            self._give_up(surplus)
+        else:
+            self._standing = standing
+
+    def _give_up(self, surplus: Sequence[Partition]) -> None:
+        if self._on_revoke is not None:
+            self._on_revoke(surplus)
+        with self._coordinator.step() as connection:
+            GroupBook(connection, self._group).give_up(self._id, surplus)
+        self._drop(surplus)
+        self._owned.difference_update(surplus)
+
+    def _drop(self, places: Iterable[Partition]) -> None:
+        for place in list(places):
+            self._positions.pop(place, None)
+            if place in self._moved:
+                self._moved.remove(place)
+                self._lost.add(place)
+
+    def _place(self, places: set[Partition]) -> None:
+        if not places:
+            return
+        if self._settings.start == "latest":
+            self._begin_at_the_end({place.topic for place in places})
+        else:
+            self._offsets.catch_up()
+        committed = self._offsets.of(self._group)
+        for place in sorted(places):
+            topic_id = self._inside.stored(place.topic).id
+            found = committed.get(place)
+            if found is None or found.topic_id != topic_id:
+                found = Committed(self._inside.extent(place).first_offset, topic_id)
+            self._positions[place], self._topic_ids[place] = found
+
+    def _begin_at_the_end(self, topics: Iterable[str]) -> None:
+        """Commit the ends of topics that are new to the group, for all their partitions at once.
+
+        So a partition without an offset is one that was added later, and is read from its start.
+        """
+        with self._coordinator.step():
+            self._offsets.catch_up()
+            known = {place.topic for place in self._offsets.of(self._group)}
+            ends = {
+                place: Committed(extent.end_offset, self._inside.stored(topic).id)
+                for topic in sorted(topics)
+                if topic not in known
+                for place, extent in self._inside.log.extents(topic).items()
+            }
+            if ends:
+                self._offsets.store(self._group, ends)
+        self._offsets.catch_up()
+
+    def _fetch(self, max_records: int) -> list[Polled]:
+        unread: list[Range] = []
+        for place in sorted(self._positions):
+            position = self._positions[place]
+            first, end = self._inside.extent(place)
+            if not first <= position <= end:
+                raise PositionLost(
+                    f"{place}@{position}: the next record of group {self._group!r} is gone; the "
+                    f"log begins at {first} and ends at {end}. Raise the topic's retention, close "
+                    f"all members, then `log.reset_group({self._group!r}, {{{place!r}: {first}}})`."
+                )
+            if position < end:
+                unread.append(Range(place, position, end))
+        polled: list[Polled] = []
+        ranges = share_evenly(unread, max_records, turn=self._turn)
+        for range in ranges:
+            polled += [
+                Polled(range.partition, batch)
+                for batch in self._inside.log.read(range)
+                if batch.num_rows
+            ]
+        # Only now, so that a read that fails leaves nothing half polled.
+        self._turn += 1
+        for place, _, end in ranges:
+            self._positions[place] = end
+            self._moved.add(place)
+        return polled
+
+
+def share_evenly(unread: Sequence[Range], max_records: int, *, turn: int) -> list[Range]:
+    """Return how far to read each range, `max_records` in all.
+
+    What one leaves of its share goes to those after it; another one comes first each turn.
+    """
+    shared: list[Range] = []
+    begin = turn % len(unread) if unread else 0
+    order = [*unread[begin:], *unread[:begin]]
+    for index, (place, start, end) in enumerate(order):
+        count = min(end - start, max(1, max_records // (len(order) - index)))
+        if max_records < 1:
+            break
+        shared.append(Range(place, start, start + count))
+        max_records -= count
+    return shared

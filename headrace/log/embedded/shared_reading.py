@@ -1,0 +1,154 @@
+"""The part of the embedded log that readers share: groups and queues.
+
+Promises, besides those of `groups.Groups` and `queues.Queues`:
+- A log that nobody joined or consumed has no file for it.
+- Closing the log closes what was joined and consumed through it.
+"""
+
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from headrace.errors import (
+    GroupActive,
+    GroupNotFound,
+    HeadraceError,
+    PositionLost,
+    TopicNotFound,
+)
+from headrace.log.base import Partition
+from headrace.log.embedded.coordinator import Coordinator, now_ms
+from headrace.log.embedded.inside import Inside
+from headrace.log.embedded.member import EmbeddedMember
+from headrace.log.embedded.membership import GroupBook, is_alive
+from headrace.log.embedded.offsets import Committed, Offsets
+from headrace.log.groups import Group, GroupMember, MemberSettings, Revoked, check_join
+from headrace.log.names import check_group_name, refuse_reserved
+
+__all__ = ["SharedReading"]
+
+
+class SharedReading:
+    """`Groups` and `Queues`, over the inner side of a log."""
+
+    def __init__(self, inside: Inside) -> None:
+        self._inside = inside
+        self._coordinator = Coordinator(inside.path, sync=inside.sync)
+        self._offsets = Offsets(inside)
+        self._readers_open: weakref.WeakSet[EmbeddedMember] = weakref.WeakSet()
+
+    def join(
+        self,
+        group: str,
+        topics: Sequence[str],
+        *,
+        settings: MemberSettings = MemberSettings(),  # noqa: B008 - a frozen value
+        on_revoke: Revoked | None = None,
+    ) -> EmbeddedMember:
+        """Take part in a group that reads the topics. TopicNotFound, UsageError."""
+        check_join(group, topics, settings)
+        for topic in topics:
+            self._inside.stored(topic)
+        member = EmbeddedMember(
+            self._inside,
+            self._coordinator,
+            self._offsets,
+            group=group,
+            topics=topics,
+            settings=settings,
+            on_revoke=on_revoke,
+        )
+        self._readers_open.add(member)
+        return member
+
+    def groups(self) -> list[Group]:
+        """Return all groups that have members or offsets, by name."""
+        with self._coordinator.look() as connection:
+            named = {name for (name,) in connection.execute("SELECT group_name FROM members")}
+        self._offsets.catch_up()
+        found = []
+        for name in sorted({*named, *self._offsets.groups()}):
+            with suppress(GroupNotFound):  # its members are dead
+                found.append(self._group(name))
+        return found
+
+    def group(self, name: str) -> Group:
+        """Return one group. GroupNotFound."""
+        self._offsets.catch_up()
+        return self._group(name)
+
+    def _group(self, name: str) -> Group:
+        with self._coordinator.look() as connection:
+            book = GroupBook(connection, name)
+            members = book.members()
+            now = now_ms()
+            alive = tuple(
+                GroupMember(member.id, member.instance, tuple(sorted(book.owned(member.id))))
+                for member in members
+                if is_alive(member, now)
+            )
+        committed = self._offsets.of(name)
+        if not alive and not committed:
+            raise self._not_found(name)
+        offsets: dict[Partition, int] = {}
+        for place, (offset, topic_id) in sorted(committed.items()):
+            with suppress(TopicNotFound):
+                if self._inside.stored(place.topic).id == topic_id:
+                    offsets[place] = offset
+        return Group(name, alive, offsets)
+
+    def reset_group(self, name: str, offsets: Mapping[Partition, int]) -> None:
+        """Let a group go on at other offsets; it is made if it is not there.
+
+        GroupActive: it has members. PositionLost: an offset is not in the log.
+        """
+        check_group_name(name)
+        for place in offsets:
+            refuse_reserved(place.topic)
+        with self._coordinator.step() as connection:
+            self._check_inactive(GroupBook(connection, name), name, "reset")
+            stored: dict[Partition, Committed] = {}
+            for place, offset in offsets.items():
+                first, end = self._inside.extent(place)
+                if not first <= offset <= end:
+                    raise PositionLost(
+                        f"{place}@{offset}: group {name!r} cannot go on there; the log begins at "
+                        f"{first} and ends at {end}. Nothing was reset; choose an offset between "
+                        f"the two."
+                    )
+                stored[place] = Committed(offset, self._inside.stored(place.topic).id)
+            if stored:
+                self._offsets.store(name, stored)
+
+    def delete_group(self, name: str) -> None:
+        """Forget a group. GroupNotFound, GroupActive."""
+        with self._coordinator.step() as connection:
+            book = GroupBook(connection, name)
+            self._check_inactive(book, name, "deleted")
+            self._offsets.catch_up()
+            committed = self._offsets.of(name)
+            if not committed:
+                raise self._not_found(name)
+            self._offsets.store(name, dict.fromkeys(committed))
+            book.delete()
+
+    def _check_inactive(self, book: GroupBook, name: str, done: str) -> None:
+        book.remove_dead()
+        if members := book.members():
+            raise GroupActive(
+                f"group {name!r}: it has {len(members)} members and cannot be {done} while they "
+                f"read ({', '.join(member.id for member in members)}). Close them, or wait until "
+                f"the sessions of those that died have ended."
+            )
+
+    def _not_found(self, name: str) -> GroupNotFound:
+        return GroupNotFound(
+            f"group {name!r}: no such group in {self._inside.path}; it has neither members nor "
+            f"offsets. `log.groups()` lists those that do."
+        )
+
+    def _close_shared_reading(self) -> None:
+        for reader in list(self._readers_open):
+            with suppress(HeadraceError):  # its session ends by itself
+                reader.close()
+        self._coordinator.close()

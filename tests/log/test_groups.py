@@ -1,0 +1,429 @@
+"""What groups of the embedded log promise beyond the contract: crashes, forks, damage, new topics.
+
+Method: faults are armed in this process, real processes are killed, and the file of the
+coordinator is damaged, locked and moved away.
+"""
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace import faults
+from headrace.errors import (
+    DiskFull,
+    HeadraceError,
+    InvalidTopic,
+    LogDamaged,
+    LogError,
+    MemberFenced,
+    PositionLost,
+    TopicNotFound,
+    UsageError,
+)
+from headrace.log import Append, EmbeddedLog, Partition, TopicSettings, records
+from headrace.log.embedded import coordinator
+from headrace.log.embedded.member import EmbeddedMember
+from headrace.log.groups import MemberSettings
+from headrace.log.names import GROUPS_TOPIC
+from headrace.testing.log_suite import values
+
+PLACE = Partition("t", 0)
+COMMIT_POINTS = {
+    "group_before_append": False,
+    "log_in_transaction": False,
+    "log_before_decision": False,
+    "log_after_decision": True,
+    "log_in_acknowledgement": True,
+    "group_after_append": True,
+}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[EmbeddedLog]:
+    log = EmbeddedLog(tmp_path / "log", sync=False)
+    log.create_topic("t", partitions=1)
+    log.create_topic("out", partitions=1)
+    yield log
+    faults.disarm()
+    log.close()
+
+
+def polled(member: EmbeddedMember, *, timeout_s: float = 0.1) -> list[bytes]:
+    found = member.poll(timeout_s=timeout_s)
+    return [value for each in found for value in each.records.column("value").to_pylist()]
+
+
+@pytest.mark.parametrize("point", COMMIT_POINTS)
+def test_a_commit_that_dies_is_there_whole_or_not_at_all(
+    log: EmbeddedLog, tmp_path: Path, point: str
+) -> None:
+    first = log.join("g", ["t"])
+    log.append("t", records(["a"]), partition=0)
+    assert polled(first) == [b"a"]
+    first.commit([Append("out", records(["a"]), 0)])
+    first.close()
+    # This log has read the offsets, so it would trust the ends of their partition for a while.
+    assert log.group("g").offsets == {PLACE: 1}
+    log.append("t", records(["b"]), partition=0)
+    dying = EmbeddedLog(tmp_path / "log", sync=False)
+    second = dying.join("g", ["t"])
+    assert polled(second) == [b"b"]
+    faults.arm(point)
+    with pytest.raises(faults.Crash):
+        second.commit([Append("out", records(["b"]), 0)])
+    second.close()
+    third = log.join("g", ["t"])
+    again = polled(third)
+    assert again == ([] if COMMIT_POINTS[point] else [b"b"])
+    if again:
+        third.commit([Append("out", records(again), 0)])
+    assert values(EmbeddedLog(tmp_path / "log"), Partition("out", 0)) == [b"a", b"b"]
+    dying.close()
+
+
+def test_the_topic_of_the_offsets_is_not_for_users(log: EmbeddedLog) -> None:
+    member = log.join("g", ["t"])
+    log.append("t", records(["a"]), partition=0)
+    assert polled(member) == [b"a"]
+    member.commit()
+    assert [topic.name for topic in log.topics()] == ["out", "t"]
+    with pytest.raises(InvalidTopic, match="books of its own"):
+        log.create_topic(GROUPS_TOPIC)
+    append = Append(GROUPS_TOPIC, records(["x"]), 0)
+    for call in (
+        lambda: log.append(GROUPS_TOPIC, records(["x"]), partition=0),
+        lambda: log.append_all([append]),
+        lambda: log.delete_topic(GROUPS_TOPIC),
+        lambda: log.change_topic(GROUPS_TOPIC, partitions=2),
+        lambda: log.join("g", [GROUPS_TOPIC]),
+        lambda: log.reset_group("g", {Partition(GROUPS_TOPIC, 0): 0}),
+    ):
+        with pytest.raises(TopicNotFound, match="for users"):
+            call()
+    log.append("t", records(["b"]), partition=0)
+    polled(member)
+    with pytest.raises(UsageError, match="2 appends of one transaction"):
+        member.commit([append])
+
+
+def test_a_topic_made_anew_does_not_inherit_offsets(log: EmbeddedLog, tmp_path: Path) -> None:
+    member = log.join("g", ["t"])
+    log.append("t", records(["a", "b"]), partition=0)
+    assert polled(member) == [b"a", b"b"]
+    member.commit()
+    log.delete_topic("t")
+    assert log.group("g").offsets == {}
+    with pytest.raises(TopicNotFound, match="'t'"):
+        member.poll()
+    log.create_topic("t", partitions=2)
+    log.append("t", records(["c"]), partition=0)
+    assert polled(member) == [b"c"]
+    assert member.assigned == [PLACE, Partition("t", 1)]
+    # Also for one that is not at its first topic, and would begin at the end.
+    member.commit()
+    member.close()
+    log.delete_topic("t")
+    log.create_topic("t", partitions=1)
+    log.append("t", records(["d"]), partition=0)
+    assert polled(log.join("g", ["t"], settings=MemberSettings("latest"))) == [b"d"]
+
+
+def test_what_was_polled_of_a_topic_that_is_gone_is_not_committed(log: EmbeddedLog) -> None:
+    member = log.join("g", ["t"])
+    log.append("t", records(["a"]), partition=0)
+    assert polled(member) == [b"a"]
+    log.delete_topic("t")
+    log.create_topic("t", partitions=1)
+    log.append("t", records(["b"]), partition=0)
+    assert polled(member) == [b"b"]
+    with pytest.raises(MemberFenced):
+        member.commit([Append("out", records(["a and b"]), 0)])
+    assert values(log, Partition("out", 0)) == []
+    assert polled(member) == [b"b"]
+
+
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+def test_partitions_that_are_added_are_read_from_their_start(log: EmbeddedLog, start: str) -> None:
+    members = [log.join("g", ["t"], settings=MemberSettings(start)) for _ in range(2)]
+    for _ in range(3):
+        assert [polled(member) for member in members] == [[], []]
+    log.change_topic("t", partitions=4)
+    for number in range(1, 4):
+        log.append("t", records([str(number)]), partition=number)
+    found: list[bytes] = []
+    for _ in range(6):
+        for member in members:
+            found += polled(member)
+    assert sorted(found) == [b"1", b"2", b"3"]
+    assert [len(member.assigned) for member in members] == [2, 2]
+
+
+def test_an_offset_that_retention_removed_is_said_and_can_be_reset(tmp_path: Path) -> None:
+    log = EmbeddedLog(tmp_path, sync=False, segment_bytes=1)
+    log.create_topic("t", partitions=1)
+    log.append("t", records(["a"]), partition=0)
+    member = log.join("g", ["t"])
+    assert polled(member) == [b"a"]
+    member.commit()
+    for _ in range(4):
+        log.append("t", records(["b"]), partition=0)
+    log.change_topic("t", settings=TopicSettings(retention_bytes=1))
+    log.maintain()
+    first = log.extents("t")[PLACE].first_offset
+    assert first > 1
+    for _ in range(2):
+        with pytest.raises(PositionLost, match=f"t/0@1: .* group 'g' is gone.* begins at {first} "):
+            member.poll()
+    member.close()
+    log.reset_group("g", {PLACE: first})
+    assert polled(log.join("g", ["t"])) == [b"b"] * (5 - first)
+    log.close()
+
+
+def test_a_child_process_joins_for_itself(log: EmbeddedLog) -> None:
+    member = log.join("g", ["t"])
+    log.append("t", records(["a"]), partition=0)
+    assert polled(member) == [b"a"]
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            for use in (member.poll, member.commit):
+                try:
+                    use()
+                except UsageError as error:
+                    assert "this is its child" in str(error)  # noqa: PT017 - in the child
+                else:
+                    os._exit(2)
+            member.close()
+            own = log.join("other", ["t"])
+            assert polled(own) == [b"a"]
+            own.commit()
+            own.close()
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    member.commit()
+    assert [group.name for group in log.groups()] == ["g", "other"]
+    assert log.group("g").members[0].id == member.id
+
+
+def test_a_fork_while_another_thread_is_in_a_step_does_not_hang(log: EmbeddedLog) -> None:
+    log.join("g", ["t"]).close()
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with log._coordinator.step():
+            entered.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait(10)
+    pid = os.fork()
+    if pid == 0:
+        with log._coordinator.look() as connection:
+            count = connection.execute("SELECT count(*) FROM members").fetchone()[0]
+        os._exit(count)
+    assert os.waitpid(pid, 0)[1] == 0
+    leave.set()
+    thread.join()
+
+
+def test_a_damaged_file_is_said_and_groups_go_on_without_it(log: EmbeddedLog) -> None:
+    path = log._path / coordinator.FILE
+    member = log.join("g", ["t"])
+    log.append("t", records(["a"]), partition=0)
+    assert polled(member) == [b"a"]
+    member.commit()
+    log.append("t", records(["b"]), partition=0)
+    log.close()
+    path.write_bytes(b"not a database" * 500)
+    log = EmbeddedLog(log._path, sync=False)
+    with pytest.raises(LogDamaged, match=r"~groups.sqlite.*move it away") as caught:
+        log.join("g", ["t"])
+    assert isinstance(caught.value.__cause__, sqlite3.Error)
+    path.unlink()
+    assert polled(log.join("g", ["t"])) == [b"b"]
+    log.close()
+
+
+def test_a_file_of_a_later_version_is_left_alone(log: EmbeddedLog) -> None:
+    with sqlite3.connect(log._path / coordinator.FILE) as other:
+        other.execute("PRAGMA user_version = 9")
+    other.close()
+    with pytest.raises(LogError, match="format version 9"):
+        log.join("g", ["t"])
+
+
+def test_a_locked_file_is_said(log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator, "BUSY_TIMEOUT_S", 0.05)
+    member = log.join("g", ["t"])
+    log.append("t", records(["a"]), partition=0)
+    assert polled(member) == [b"a"]
+    other = sqlite3.connect(log._path / coordinator.FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LogError, match="another process holds it"):
+        member.commit()
+    assert polled(member) == [b"a"]  # looking needs no lock
+    other.execute("ROLLBACK")
+    other.close()
+    member.commit()
+    assert log.group("g").offsets == {PLACE: 1}
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (sqlite3.SQLITE_FULL, DiskFull),
+        (sqlite3.SQLITE_IOERR | 3 << 8, LogError),
+        (sqlite3.SQLITE_CORRUPT | 1 << 8, LogDamaged),
+        (sqlite3.SQLITE_READONLY, LogError),
+    ],
+)
+def test_errors_of_sqlite_are_translated(code: int, kind: type[HeadraceError]) -> None:
+    error = sqlite3.OperationalError("text")
+    error.sqlite_errorcode = code
+    found = coordinator.translate(Path("file"), error)
+    assert type(found) is kind
+    assert "text" in str(found)
+
+
+def test_a_heartbeat_that_fails_shows_at_the_next_poll(
+    log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headrace.log.embedded import member as module
+
+    def fail(*_: object) -> bool:
+        raise DiskFull("no space left, for the test")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "show_sign_of_life", fail)
+        member = log.join("g", ["t"], settings=MemberSettings(session_timeout_ms=100))
+        deadline = time.monotonic() + 10
+        while member._heartbeat._failure is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    with pytest.raises(DiskFull, match="for the test"):
+        member.poll()
+    assert polled(member) == []
+    assert member.assigned == [PLACE]
+
+
+def test_signs_of_life_from_before_a_reboot_are_of_the_dead(log: EmbeddedLog) -> None:
+    old = log.join("g", ["t"])
+    assert polled(old) == []
+    old._heartbeat.stop()
+    with log._coordinator.step() as connection:
+        future = coordinator.now_ms() + 10_000_000
+        connection.execute("UPDATE members SET seen_ms = ?", (future,))
+    assert log.groups() == []
+    new = log.join("g", ["t"])
+    assert polled(new) == []
+    assert new.assigned == [PLACE]
+
+
+def test_a_member_with_an_instance_id_that_dies_is_kept_until_its_session_ends(
+    log: EmbeddedLog,
+) -> None:
+    settings = MemberSettings(instance="a", session_timeout_ms=400)
+    dead = log.join("g", ["t"], settings=settings)
+    assert polled(dead) == []
+    dead.close()
+    other = log.join("g", ["t"])
+    assert polled(other) == []
+    assert other.assigned == []
+    time.sleep(0.5)
+    polled(other)
+    assert other.assigned == [PLACE]
+
+
+def test_closing_the_log_closes_its_members(log: EmbeddedLog, tmp_path: Path) -> None:
+    member = log.join("g", ["t"])
+    assert polled(member) == []
+    log.close()
+    log.close()
+    with pytest.raises(UsageError, match="closed"):
+        member.poll()
+    with pytest.raises(UsageError, match="closed"):
+        log.join("g", ["t"])
+    again = EmbeddedLog(tmp_path / "log")
+    assert again.groups() == []
+    again.close()
+
+
+def test_on_revoke_cannot_poll(log: EmbeddedLog) -> None:
+    log.change_topic("t", partitions=2)
+    member = log.join("g", ["t"], on_revoke=lambda _: member.poll() and None)
+    assert polled(member) == []
+    log.join("g", ["t"])
+    with pytest.raises(UsageError, match="cannot poll"):
+        member.poll()
+    assert len(member.assigned) == 2  # what could not be given up is still its own
+
+
+# Three processes read, work and commit exactly once, and are killed again and again.
+ROUNDS = """
+import os, random, signal, sys, time
+from headrace.errors import MemberFenced
+from headrace.log import Append, EmbeddedLog, records
+from headrace.log.groups import MemberSettings
+path, rounds, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+chance = random.Random(seed)
+records(["warm"])
+
+def work(own):
+    log = EmbeddedLog(path, sync=False)
+    member = log.join("g", ["in"], settings=MemberSettings(session_timeout_ms=150))
+    while True:
+        polled = member.poll(timeout_s=0.05, max_records=own.choice([1, 3, 50]))
+        values = [v for p in polled for v in p.records.column("value").to_pylist()]
+        if own.random() < 0.2:
+            time.sleep(own.uniform(0, 0.02))
+        try:
+            member.commit([Append("out", records(values, keys=values))] if values else [])
+        except MemberFenced:
+            pass
+
+for round in range(rounds):
+    children = []
+    for child in range(3):
+        own = random.Random(chance.random())
+        pid = os.fork()
+        if pid == 0:
+            work(own)
+        children.append(pid)
+    time.sleep(chance.uniform(0.05, 0.35))
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+        assert os.waitpid(pid, 0)[1] == signal.SIGKILL, "a child ended by itself"
+"""
+
+
+def test_rounds_of_killed_members_do_everything_exactly_once(tmp_path: Path) -> None:
+    log = EmbeddedLog(tmp_path, sync=False)
+    log.create_topic("in", partitions=4)
+    log.create_topic("out", partitions=3)
+    keys = [str(n) for n in range(20_000)]
+    log.append("in", records(keys, keys=keys))
+    seed = str(random.Random(11).randrange(1_000))
+    subprocess.run([sys.executable, "-c", ROUNDS, str(tmp_path), "20", seed], check=True)
+    done = [value for place in log.extents("out") for value in values(log, place)]
+    assert len(set(done)) == len(done) > 100
+    # And what is left is exactly what was not done.
+    member = log.join("g", ["in"])
+    rest: list[bytes] = []
+    deadline = time.monotonic() + 20
+    while len(done) + len(rest) < len(keys) and time.monotonic() < deadline:
+        rest += polled(member)
+    assert sorted([*done, *rest]) == sorted(key.encode() for key in keys)
+    log.close()
