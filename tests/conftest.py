@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SLOW = (
     "cli",
     "store",
+    "log/test_acks.py",
     "log/test_contract.py",
     "log/test_crash.py",
     "log/test_kafka.py",

@@ -5,7 +5,8 @@ Promises every implementation keeps, held by `headrace.testing.log_contract`:
   arrival never goes back.
 - An append that returned is durable and visible to every later reader; of one that raised, or
   whose process died, either all is there or nothing, whatever partitions and topics it goes to.
-- A reader sees acknowledged records only.
+  With `acks=1` only what `append` says of it holds.
+- A reader sees acknowledged records only: what it saw, it sees again after a power loss.
 - The same key goes to the same partition, the one Kafka's default partitioner picks.
 - A batch of a producer is stored once: a sequence at or below the newest one stored for that
   producer and partition is answered with `duplicate`, and an older epoch raises ProducerFenced.
@@ -14,7 +15,7 @@ Promises every implementation keeps, held by `headrace.testing.log_contract`:
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -23,6 +24,7 @@ __all__ = [
     "DEFAULT_PARTITIONS",
     "MAX_RECORD_BYTES",
     "RECORDS",
+    "Acks",
     "Append",
     "Appended",
     "Extent",
@@ -48,6 +50,9 @@ APPENDS = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", H
 RECORDS = pa.schema(
     [("offset", pa.int64()), ("arrival", pa.timestamp("us", "UTC")), *list(APPENDS)]
 )
+
+#: Who must have a record before `append` returns: one (written), or all (durable and visible).
+Acks = Literal[1, "all"]
 
 
 class TopicSettings(NamedTuple):
@@ -116,7 +121,11 @@ class Append(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """What one append did: the ranges written, or `duplicate` when it was stored before."""
+    """What one append did: the ranges written, or `duplicate` when it was stored before.
+
+    The ranges of a partition are in the order of its records. With `acks=1` they say where the
+    records will be, unless the machine dies or a disk fails first.
+    """
 
     ranges: list[Range]
     duplicate: bool = False
@@ -181,11 +190,17 @@ class Log(Protocol):
         *,
         partition: int | None = None,
         producer: Producer | None = None,
+        acks: Acks = "all",
     ) -> Appended:
         """Append records (columns of APPENDS) and return where they are, once they are durable.
 
         Without `partition`, records go by key, and those without a key to one partition per batch,
         in turn. A producer must name the partition. RecordTooLarge: nothing was appended.
+
+        With `acks=1` this returns once the records are written: they survive the death of this
+        process, but are durable and visible only soon after. Each partition then has its share by
+        itself, whole or not at all. Should a share be lost after all, the next append to its
+        partition, or `close`, raises where the log can know. A producer needs "all" (UsageError).
         """
         ...
 
@@ -229,5 +244,9 @@ class Log(Protocol):
         ...
 
     def close(self) -> None:
-        """Release files and locks; what was acknowledged stays."""
+        """Release files and locks; what was acknowledged stays.
+
+        What was appended with `acks=1` is made durable first; it raises, once all is released, if
+        that fails or failed before.
+        """
         ...

@@ -11,6 +11,7 @@ An append takes these steps; `_lock` is a mutex of this process and a lock of th
 5. Sync, unless another thread or process has acknowledged this batch by now: one sync serves all
    that was written before it began.
 6. Under the lock: acknowledge what the sync covered, if nothing was cut meanwhile.
+With `acks=1` an append returns after step 4, and background.py does the rest.
 
 After a failure:
 - in 4: the bytes are cut again; nobody saw them.
@@ -88,7 +89,7 @@ class Appender:
 
         The first call of a process looks for what others left unacknowledged, such as batches that
         were synced before a power loss took the newest ends: those become visible again. Later
-        ones look when bytes stand past the end for PATIENCE_S, since who wrote them may be dead.
+        ones look when bytes stand past either end for PATIENCE_S, since who wrote them may be dead.
         """
         ends = read_ends(self._ends_path)
         if ends is not None:
@@ -272,6 +273,10 @@ class Appender:
                 if base < ends.first:
                     segment_path(self._folder, base).unlink()
 
+    def exists(self) -> bool:
+        """Whether the partition is still there: its topic may have been deleted."""
+        return self._ends_path.exists()
+
     def close(self) -> None:
         """Let go of the open file."""
         with self._mutex:
@@ -313,12 +318,12 @@ class Appender:
             return False  # retention or a deletion was faster: look again under the lock
 
     def _is_left(self, ends: Ends) -> bool:
-        """Whether the same bytes have stood past the written end for a while."""
+        """Whether the same bytes have stood unwritten or unacknowledged for a while."""
         try:
             size = segment_path(self._folder, ends.written.segment).stat().st_size
         except FileNotFoundError:
             return False
-        if size <= ends.written.position:
+        if size <= ends.written.position and ends.acknowledged == ends.written:
             self._past_end = None
             return False
         found = (ends.generation, size)

@@ -11,12 +11,15 @@ Promises, besides those of `base.Log`:
 - Offsets are dense: the n-th record of a partition has offset n.
 - All records of one append have one arrival per partition, the clock's, but never before the last.
 - An append to several partitions is one transaction (transactions.py). Not promised: that they
-  show their shares at the same moment.
+  show their shares at the same moment. With `acks=1` it is none: what is written is synced and
+  shown soon after, partition by partition (background.py).
+- A forked child may use the log: it begins without what the parent's threads had in hand.
 - Retention removes whole segments (retention.py): when an append begins a new one, and in
   `maintain`, which the running engine calls every minute.
 """
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,12 +28,15 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import cast
+from weakref import WeakSet
 
 import pyarrow as pa
 
 from headrace.errors import HeadraceError, LogError, TopicNotFound, UsageError
+from headrace.log.acks import check_acks
 from headrace.log.base import (
     DEFAULT_PARTITIONS,
+    Acks,
     Append,
     Appended,
     Extent,
@@ -43,6 +49,7 @@ from headrace.log.base import (
 )
 from headrace.log.checks import check_once_each, check_partition
 from headrace.log.embedded.appender import Appender, Written
+from headrace.log.embedded.background import BackgroundSync
 from headrace.log.embedded.files import disk_errors, make_folder
 from headrace.log.embedded.format import encode_payload
 from headrace.log.embedded.inside import Inside
@@ -100,12 +107,11 @@ class EmbeddedLog(SharedReading):
         self._clock = clock
         self._sync = sync
         self._segment_bytes = segment_bytes
-        self._mutex = threading.Lock()
         self._topics: dict[str, tuple[object, StoredTopic]] = {}
-        self._appenders: dict[Partition, Appender] = {}
-        self._readers: dict[Partition, Reader] = {}
         self._keyless = KeylessTurns()
         self._closed = False
+        self._begin()
+        _open_logs.add(self)
         with disk_errors(self._path):
             make_folder(self._path)
         super().__init__(
@@ -119,6 +125,13 @@ class EmbeddedLog(SharedReading):
                 caught_up_extent=self._caught_up_extent,
             )
         )
+
+    def _begin(self) -> None:
+        """Begin with locks that nobody holds; also in a forked child, where a thread may have."""
+        self._mutex = threading.Lock()
+        self._appenders: dict[Partition, Appender] = {}
+        self._readers: dict[Partition, Reader] = {}
+        self._background = BackgroundSync()
 
     def create_topic(
         self,
@@ -186,7 +199,9 @@ class EmbeddedLog(SharedReading):
         with self._mutex:
             self._topics.pop(name, None)
             for partition in [place for place in self._appenders if place.topic == name]:
-                self._appenders.pop(partition).close()
+                appender = self._appenders.pop(partition)
+                self._background.forget(appender)
+                appender.close()
             for partition in [place for place in self._readers if place.topic == name]:
                 del self._readers[partition]
 
@@ -197,18 +212,22 @@ class EmbeddedLog(SharedReading):
         *,
         partition: int | None = None,
         producer: Producer | None = None,
+        acks: Acks = "all",
     ) -> Appended:
         """Append records (columns of APPENDS) and return where they are, once they are durable.
 
-        RecordTooLarge, UsageError, DiskFull: nothing was appended.
+        RecordTooLarge, UsageError, DiskFull: nothing was appended. With `acks=1` they are written
+        when this returns, each partition by itself; they are synced, and shown, soon after.
         """
         refuse_reserved(topic)
+        check_acks(topic, acks, producer)
         shares = self._shares(Append(topic, records, partition, producer))
-        if len(shares) > 1:
+        if len(shares) > 1 and acks == "all":
             written = self._append_together(shares)
         else:
+            append = self._append_one if acks == "all" else self._append_unsynced
             with self._noticing_deletion([topic]):
-                written = [self._append_one(share) for share in shares]
+                written = [append(share) for share in shares]
         self._expire_where_rolled(shares, written)
         if any(each.duplicate for each in written):
             return Appended([], duplicate=True)
@@ -240,7 +259,7 @@ class EmbeddedLog(SharedReading):
     def _shares(self, append: Append) -> list[Share]:
         topic = self.topic(append.topic)
         shared = share_append(append, topic, lambda: self._next_keyless(topic))
-        return [
+        shares = [
             Share(
                 place,
                 self._appender(place),
@@ -250,10 +269,18 @@ class EmbeddedLog(SharedReading):
             )
             for place, rows in shared
         ]
+        self._background.check(share.appender for share in shares)
+        return shares
 
     def _append_one(self, share: Share) -> Written:
         written = share.appender.write(share.payload, share.count, share.producer)
         share.appender.make_durable(written)
+        return written
+
+    def _append_unsynced(self, share: Share) -> Written:
+        written = share.appender.write(share.payload, share.count, share.producer)
+        if not written.acknowledged:
+            self._background.hand_over(share.partition, share.appender, written)
         return written
 
     def _append_together(self, shares: Sequence[Share]) -> list[Written]:
@@ -363,13 +390,20 @@ class EmbeddedLog(SharedReading):
             appender.expire(before_us=before_us, max_bytes=max_bytes)
 
     def close(self) -> None:
-        """Release files and locks; what was acknowledged stays, and batches read stay valid."""
+        """Release files and locks; what was acknowledged stays, and batches read stay valid.
+
+        What was appended with `acks=1` is synced first; LogError, DiskFull: that failed.
+        """
         self._close_shared_reading()
         with self._mutex:
             self._closed = True
-            for appender in self._appenders.values():
-                appender.close()
-            self._readers.clear()
+        try:
+            self._background.close()
+        finally:
+            with self._mutex:
+                for appender in self._appenders.values():
+                    appender.close()
+                self._readers.clear()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -406,6 +440,17 @@ class EmbeddedLog(SharedReading):
 
     def _folder(self, partition: Partition) -> Path:
         return self._path / partition.topic / str(partition.number)
+
+
+_open_logs: WeakSet[EmbeddedLog] = WeakSet()
+
+
+def _begin_in_child() -> None:
+    for log in _open_logs:
+        log._begin()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from headrace.errors import (
     Unreachable,
     UsageError,
 )
-from headrace.log.base import MAX_RECORD_BYTES
+from headrace.log.base import MAX_RECORD_BYTES, Acks
 
 __all__ = [
     "DELIVERY_TIMEOUT_S",
@@ -200,15 +200,21 @@ class Cluster:
         with self._configuring():
             return Consumer(self._settings(_CONSUMER, ours), logger=LOGGER)
 
-    def producer(self, *, timeout_s: int, transactional_id: str | None = None) -> KafkaProducer:
+    def producer(
+        self, *, timeout_s: int, transactional_id: str | None = None, acks: Acks = "all"
+    ) -> KafkaProducer:
         """Return an idempotent producer that waits for all replicas. UsageError.
 
         `timeout_s` bounds the delivery of its records, and its transactions. It sends nothing by
-        itself before that is over: an append is flushed whole.
+        itself before that is over: an append is flushed whole. With `acks=1` it waits for the
+        partition's leader only and, as Kafka has it then, what it sends again may be stored twice.
         """
         timeout_ms = str(timeout_s * 1000)
         linger_ms = str(timeout_s * 1000 - 1)  # librdkafka wants it below the timeout
         ours = {**OURS_PRODUCER, "message.timeout.ms": timeout_ms, "linger.ms": linger_ms}
+        if acks == 1:
+            # One request at a time, or one that is sent again could pass the one after it.
+            ours |= {"acks": "1", "enable.idempotence": "false", "max.in.flight": "1"}
         if transactional_id is not None:
             ours |= {"transactional.id": transactional_id, "transaction.timeout.ms": timeout_ms}
         with self._configuring():

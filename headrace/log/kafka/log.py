@@ -29,8 +29,10 @@ from headrace.errors import (
     Unreachable,
     UsageError,
 )
+from headrace.log.acks import check_acks
 from headrace.log.base import (
     DEFAULT_PARTITIONS,
+    Acks,
     Append,
     Appended,
     Extent,
@@ -43,7 +45,7 @@ from headrace.log.base import (
 )
 from headrace.log.checks import check_once_each, check_partition, check_range, stored_before
 from headrace.log.kafka.client import DELIVERY_TIMEOUT_S, Cluster
-from headrace.log.kafka.delivery import Share, flush, hand_over
+from headrace.log.kafka.delivery import Delivery, Share, flush, hand_over
 from headrace.log.kafka.offsets import KafkaOffsets
 from headrace.log.kafka.pool import Client, ClientPool, end_client
 from headrace.log.kafka.reader import ConsumerPool, KafkaSplit
@@ -96,6 +98,7 @@ class KafkaLog:
         self._consumers = ConsumerPool(self._cluster)
         self._sequences = Sequences(self._cluster, self._topics, self._offsets, self._consumers)
         self._plain = ClientPool(self._cluster, self._make_plain_client, drop=end_client)
+        self._leader = ClientPool(self._cluster, self._make_leader_client, drop=end_client)
         self._transactions = Transactions(
             self._cluster, self._topics, self._offsets, self._sequences, prefix=prefix, name=name
         )
@@ -143,19 +146,24 @@ class KafkaLog:
         *,
         partition: int | None = None,
         producer: Producer | None = None,
+        acks: Acks = "all",
     ) -> Appended:
         """Append records (columns of APPENDS) and return where they are, once they are durable.
 
         RecordTooLarge, UsageError, ProducerFenced: nothing was appended. Unreachable, LogError: all
-        of it was, or nothing.
+        of it was, or nothing. With `acks=1` the leaders have them when this returns, each partition
+        by itself; after Unreachable some of them may be there.
         """
         self._check_open()
+        check_acks(topic, acks, producer)
         found = self._topics.find(topic)
         shares = self._shares(Append(topic, records, partition, producer), found)
         if not shares:
             return Appended([])
         self._transactions.take_over()
         with self._noticing_deletion([topic]):
+            if acks == 1:
+                return Appended([each for s in shares for each in self._append_leader(s, found)])
             if len(shares) == 1 and producer is None and shares[0].fits_one_batch():
                 return Appended(self._append_plain(shares[0], found))
             done = self._transactions.append({topic: found}, shares)
@@ -204,22 +212,29 @@ class KafkaLog:
 
     def _append_plain(self, share: Share, found: Found) -> list[Range]:
         """Append what fits one batch: Kafka stores it whole or not at all."""
-        name = self._topics.kafka_name(share.place.topic)
-        with (
-            self._cluster.errors(f"append to {share.place}"),
-            self._plain.lend({name: found}, timeout_s=DELIVERY_TIMEOUT_S) as (
-                producer,
-                timeout_s,
-                _,
-            ),
-        ):
-            delivery = hand_over(producer, name, share)
-            flush(producer, [delivery], timeout_s=timeout_s)
+        delivery = self._deliver(self._plain, share, found)
         self._offsets.wait_until_visible({share.place: delivery.end})
         return delivery.ranges()
 
+    def _append_leader(self, share: Share, found: Found) -> list[Range]:
+        """Append without waiting for replicas, nor until readers see it."""
+        return self._deliver(self._leader, share, found).ranges()
+
+    def _deliver(self, clients: ClientPool, share: Share, found: Found) -> Delivery:
+        name = self._topics.kafka_name(share.place.topic)
+        with (
+            self._cluster.errors(f"append to {share.place}"),
+            clients.lend({name: found}, timeout_s=DELIVERY_TIMEOUT_S) as (producer, timeout_s, _),
+        ):
+            delivery = hand_over(producer, name, share)
+            flush(producer, [delivery], timeout_s=timeout_s)
+        return delivery
+
     def _make_plain_client(self, timeout_s: int) -> Client:
         return Client(self._cluster.producer(timeout_s=timeout_s), timeout_s)
+
+    def _make_leader_client(self, timeout_s: int) -> Client:
+        return Client(self._cluster.producer(timeout_s=timeout_s, acks=1), timeout_s)
 
     def last_sequence(self, partition: Partition, producer_id: str) -> int | None:
         """Return the newest sequence stored for a producer, None when it has none here."""
@@ -291,6 +306,7 @@ class KafkaLog:
         self._closed = True
         self._transactions.close()
         self._plain.close()
+        self._leader.close()
         self._sequences.close()
         self._consumers.close()
         self._cluster.close()
