@@ -10,6 +10,7 @@ Promises every implementation keeps, held by `headrace.testing.log_contract`:
 - The same key goes to the same partition, the one Kafka's default partitioner picks.
 - A batch of a producer is stored once: a sequence at or below the newest one stored for that
   producer and partition is answered with `duplicate`, and an older epoch raises ProducerFenced.
+  So of two live producers with one id the newer fences the older, wherever it has appended.
 - Retention removes the oldest records only, and no more than a topic's settings say. Who asks for
   one that is gone gets PositionLost with the first offset that is left.
 """
@@ -209,6 +210,13 @@ class Log(Protocol):
 
         Batches of producers are refused when one of them was stored before (UsageError), and each
         must be the only one for its partition.
+        """
+        ...
+
+    def begin_producer(self, producer_id: str) -> int:
+        """Return an epoch greater than every one handed out or stored before for this id.
+
+        A producer asks once, when it begins, then goes on after `last_sequence` of each partition.
         """
         ...
 

@@ -14,6 +14,7 @@ __all__ = [
     "check_once_each",
     "check_partition",
     "check_producer",
+    "check_producer_id",
     "check_range",
     "check_topic",
     "is_stored",
@@ -120,10 +121,15 @@ def check_producer(topic: str, producer: Producer, partition: int | None) -> Non
             f"{topic}: producer {producer.id!r} names no partition, so a retry could not be told; "
             f"pass `partition=`."
         )
-    if not 1 <= len(producer.id.encode()) <= MAX_PRODUCER_ID_BYTES:
+    check_producer_id(f"{topic}/{partition}", producer.id)
+
+
+def check_producer_id(where: str, producer_id: str) -> None:
+    """Refuse an empty or an overlong producer id. UsageError."""
+    if not 1 <= len(producer_id.encode()) <= MAX_PRODUCER_ID_BYTES:
         raise UsageError(
-            f"{topic}/{partition}: a producer id has 1 to {MAX_PRODUCER_ID_BYTES} bytes, this one "
-            f"has {len(producer.id.encode())}."
+            f"{where}: a producer id has 1 to {MAX_PRODUCER_ID_BYTES} bytes, this one has "
+            f"{len(producer_id.encode())}."
         )
 
 

@@ -48,6 +48,7 @@ from headrace.log.base import (
 from headrace.log.records import records
 from headrace.testing.log_commits import CommitTests
 from headrace.testing.log_deaths import DeathTests
+from headrace.testing.log_producers import ProducerTests
 from headrace.testing.log_sending import SendingTests
 from headrace.testing.log_suite import CAPABILITIES, rows, values
 from headrace.testing.log_topics import TopicTests
@@ -68,7 +69,7 @@ def _microseconds(time: datetime) -> int:
     return (time - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
 
 
-class LogContract(TopicTests, DeathTests, CommitTests, SendingTests):
+class LogContract(TopicTests, ProducerTests, DeathTests, CommitTests, SendingTests):
     """The whole suite."""
 
     # Appending and reading.

@@ -104,13 +104,13 @@ class Appender:
         caught_up = self._catch_up()
         return self._check_kept(read_ends(self._ends_path), caught_up)
 
-    def last_sequence(self, producer_id: str) -> int | None:
-        """Return the newest sequence stored for a producer, acknowledged when this returns."""
+    def newest_of(self, producer_id: str) -> Producer | None:
+        """Return a producer as it last appended here, acknowledged when this returns."""
         with self._lock(), disk_errors(self._folder):
             written = self._up_to(self._follower.catch_up(), duplicate=False)
             newest = self._follower.tail.producers.get(producer_id)
         self.make_durable(written)
-        return newest.sequence if newest is not None else None
+        return newest
 
     def _catch_up(self) -> Written:
         """Acknowledge all that is written, whoever wrote it."""

@@ -6,6 +6,7 @@
     <path>/<topic>/<partition>/lock                who holds it may write (files.py)
     <path>/~transactions/<number>                  a decision to commit (transactions.py)
     <path>/~groups.sqlite                          members and queues (coordinator.py)
+    <path>/~producers/epoch.json                   the newest epoch of producers (producers.py)
 
 Promises, besides those of `base.Log`:
 - Offsets are dense: the n-th record of a partition has offset n.
@@ -19,7 +20,6 @@ Promises, besides those of `base.Log`:
 """
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,7 +28,6 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import cast
-from weakref import WeakSet
 
 import pyarrow as pa
 
@@ -47,12 +46,14 @@ from headrace.log.base import (
     Topic,
     TopicSettings,
 )
-from headrace.log.checks import check_once_each, check_partition
+from headrace.log.checks import check_once_each, check_partition, check_producer_id
 from headrace.log.embedded.appender import Appender, Written
 from headrace.log.embedded.background import BackgroundSync
 from headrace.log.embedded.files import disk_errors, make_folder
+from headrace.log.embedded.forks import call_in_children
 from headrace.log.embedded.format import encode_payload
 from headrace.log.embedded.inside import Inside
+from headrace.log.embedded.producers import next_epoch
 from headrace.log.embedded.reader import Reader
 from headrace.log.embedded.shared_reading import SharedReading
 from headrace.log.embedded.topics import (
@@ -111,7 +112,7 @@ class EmbeddedLog(SharedReading):
         self._keyless = KeylessTurns()
         self._closed = False
         self._begin()
-        _open_logs.add(self)
+        call_in_children(self._begin)
         with disk_errors(self._path):
             make_folder(self._path)
         super().__init__(
@@ -314,10 +315,32 @@ class EmbeddedLog(SharedReading):
             with _housekeeping():
                 self._expire(topic)
 
+    def begin_producer(self, producer_id: str) -> int:
+        """Return an epoch greater than every one handed out or stored before. DiskFull, LogError.
+
+        Looks at every partition of the log, as whoever appends there does.
+        """
+        check_producer_id("begin_producer", producer_id)
+
+        def newest_stored() -> int:
+            places = (Partition(t.name, n) for t in self.topics() for n in range(t.partitions))
+            found = (self._newest_of(place, producer_id) for place in places)
+            return max((producer.epoch for producer in found if producer), default=0)
+
+        return next_epoch(
+            self._path, newest_stored=newest_stored, clock=self._clock, sync=self._sync
+        )
+
+    def _newest_of(self, place: Partition, producer_id: str) -> Producer | None:
+        with suppress(TopicNotFound), self._noticing_deletion([place.topic]):
+            return self._appender(place).newest_of(producer_id)
+        return None
+
     def last_sequence(self, partition: Partition, producer_id: str) -> int | None:
         """Return the newest sequence stored for a producer, None when it has none here."""
         self._check_partition(partition)
-        return self._appender(partition).last_sequence(producer_id)
+        newest = self._appender(partition).newest_of(producer_id)
+        return newest.sequence if newest is not None else None
 
     def extents(self, topic: str) -> dict[Partition, Extent]:
         """Return what each partition holds now. TopicNotFound, LogDamaged."""
@@ -440,17 +463,6 @@ class EmbeddedLog(SharedReading):
 
     def _folder(self, partition: Partition) -> Path:
         return self._path / partition.topic / str(partition.number)
-
-
-_open_logs: WeakSet[EmbeddedLog] = WeakSet()
-
-
-def _begin_in_child() -> None:
-    for log in _open_logs:
-        log._begin()
-
-
-os.register_at_fork(after_in_child=_begin_in_child)
 
 
 @contextmanager

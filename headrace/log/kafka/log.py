@@ -43,7 +43,13 @@ from headrace.log.base import (
     Topic,
     TopicSettings,
 )
-from headrace.log.checks import check_once_each, check_partition, check_range, stored_before
+from headrace.log.checks import (
+    check_once_each,
+    check_partition,
+    check_producer_id,
+    check_range,
+    stored_before,
+)
 from headrace.log.kafka.client import DELIVERY_TIMEOUT_S, Cluster
 from headrace.log.kafka.delivery import Delivery, Share, flush, hand_over
 from headrace.log.kafka.offsets import KafkaOffsets
@@ -235,6 +241,13 @@ class KafkaLog:
 
     def _make_leader_client(self, timeout_s: int) -> Client:
         return Client(self._cluster.producer(timeout_s=timeout_s, acks=1), timeout_s)
+
+    def begin_producer(self, producer_id: str) -> int:
+        """Return an epoch for a producer that begins: newer than all before."""
+        self._check_open()
+        check_producer_id("begin_producer", producer_id)
+        self._transactions.take_over()
+        return self._transactions.begin_producer(producer_id)
 
     def last_sequence(self, partition: Partition, producer_id: str) -> int | None:
         """Return the newest sequence stored for a producer, None when it has none here."""

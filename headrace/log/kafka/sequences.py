@@ -4,6 +4,7 @@
     key    JSON [1, producer id, topic, Kafka's id of the topic, partition]; 1 is the version
     value  JSON {"epoch": <number>, "sequence": <number>, "transaction": <transactional id>}
 
+A producer that begins has an entry of its own, with no topic, for the epoch that it was given.
 An entry is written in the same Kafka transaction as the batch that it speaks of, so it is there if
 and only if the batch is. The id of the topic is in the key because a topic made anew under an old
 name begins without producers.
@@ -36,11 +37,13 @@ from headrace.log.kafka.offsets import KafkaOffsets
 from headrace.log.kafka.reader import ConsumerPool
 from headrace.log.kafka.topics import PRODUCERS_TOPIC, KafkaTopics
 
-__all__ = ["PLACE", "Claim", "Rival", "Sequences", "encode_key"]
+__all__ = ["NOWHERE", "PLACE", "Claim", "Rival", "Sequences", "encode_key"]
 
 VERSION = 1
 BATCH_RECORDS = 10_000
 PLACE = Partition(PRODUCERS_TOPIC, 0)
+#: In place of a partition, in the entries of producers that begin.
+NOWHERE = Partition("", 0)
 _CONFIG = {"cleanup.policy": "compact"}
 
 
@@ -154,6 +157,17 @@ class Sequences:
                 if not rivals:
                     return self._newest(key)
             self._check_patience(rivals, deadline)
+
+    def largest_epoch(self, producer_id: str) -> int:
+        """Return the largest epoch of a producer in any partition, 0 when it has none."""
+        if not self._exists():
+            return 0
+        with self._mutex:
+            self._catch_up()
+            entries = (entry.newest for entry in self._known.values())
+            return max(
+                (each.epoch for each in entries if each and each.id == producer_id), default=0
+            )
 
     def is_stored(self, claim: Claim) -> bool:
         """Say whether a batch is there, as far as the topic was read. ProducerFenced."""

@@ -29,7 +29,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from headrace import faults
 from headrace.errors import HeadraceError, LogError, ProducerFenced
-from headrace.log.base import Partition, Range
+from headrace.log.base import Partition, Producer, Range
 from headrace.log.kafka.client import (
     LOGGER,
     LONG_TRANSACTION_TIMEOUT_S,
@@ -40,7 +40,7 @@ from headrace.log.kafka.client import (
 from headrace.log.kafka.delivery import Delivery, Share, flush, hand_over
 from headrace.log.kafka.offsets import KafkaOffsets
 from headrace.log.kafka.pool import MAX_CLIENTS, Client, ClientPool, end_client
-from headrace.log.kafka.sequences import PLACE, Claim, Rival, Sequences
+from headrace.log.kafka.sequences import NOWHERE, PLACE, Claim, Rival, Sequences
 from headrace.log.kafka.topics import PRODUCERS_TOPIC, Found, KafkaTopics
 
 __all__ = ["Together", "Transactions"]
@@ -138,6 +138,27 @@ class Transactions:
             f"{', '.join(map(str, claims))}: others append with the same producers all the time; "
             f"{MAX_ATTEMPTS} attempts met some of theirs on the way. Nothing was appended; use a "
             f"producer from one place only, or try again."
+        )
+
+    def begin_producer(self, producer_id: str) -> int:
+        """Return an epoch newer than all that a producer ever began or appended with.
+
+        It is claimed like a batch: of two who begin at once, one goes first.
+        """
+        for _ in range(MAX_ATTEMPTS):
+            epoch = self._sequences.largest_epoch(producer_id) + 1
+            claim = Claim(NOWHERE, "", Producer(producer_id, epoch, epoch))
+            try:
+                attempt = self._attempt({}, [], [claim])
+            except ProducerFenced:
+                continue  # another was faster
+            if attempt.committed:
+                self._wait_until_visible(attempt)
+                return epoch
+            self._sequences.wait_for(attempt.rivals)
+        raise LogError(
+            f"{self._cluster}: others begin producer {producer_id!r} all the time; {MAX_ATTEMPTS} "
+            f"attempts met theirs. Use an id from one place only, or try again."
         )
 
     def close(self) -> None:
