@@ -8,6 +8,7 @@ HeadraceError
 │   ├── TopicExists
 │   ├── InvalidTopic
 │   ├── RecordTooLarge
+│   ├── BufferFull          a sender's buffer stayed full: the log is slower than its records come
 │   ├── PositionLost        the next record to read is gone
 │   ├── LogDamaged          a checksum fails before the acknowledged end
 │   ├── ProducerFenced      a newer producer took over this producer id
@@ -39,6 +40,7 @@ from typing import ClassVar
 __all__ = [
     "AccessDenied",
     "AuditFailed",
+    "BufferFull",
     "DefinitionError",
     "DiskFull",
     "EngineError",
@@ -140,6 +142,10 @@ class RecordTooLarge(LogError):
     """A record is over the size limit; nothing of its batch was appended."""
 
     exit_code = 2
+
+
+class BufferFull(LogError):
+    """A sender had no room for a record for as long as it may wait; the record was not sent."""
 
 
 class PositionLost(LogError):

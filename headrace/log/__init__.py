@@ -26,6 +26,7 @@ from headrace.log.base import (
 from headrace.log.embedded import EmbeddedLog
 from headrace.log.murmur2 import partition_of
 from headrace.log.records import records
+from headrace.log.sender import Sender, SenderStatus, Sent
 
 if TYPE_CHECKING:
     from headrace.log.kafka import KafkaLog
@@ -45,6 +46,9 @@ __all__ = [
     "Partition",
     "Producer",
     "Range",
+    "Sender",
+    "SenderStatus",
+    "Sent",
     "Split",
     "Topic",
     "TopicSettings",
