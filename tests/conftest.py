@@ -24,7 +24,9 @@ SLOW = (
     "log/test_kafka_cluster.py",
     "log/test_kafka_transactions.py",
     "log/test_groups.py",
+    "log/test_epochs.py",
     "log/test_retention.py",
+    "log/test_sender.py",
     "log/test_transactions.py",
 )
 HERE = Path(__file__).parent

@@ -28,7 +28,8 @@ def append_until_killed(folder: Path, round: int, child: int, chance: random.Ran
         size = chance.choice([1, 1, 2, 10, 100, 300])
         values = [f"{round}-{child}-{batch}-{size}-{n}" for n in range(size)]
         if chance.random() < 0.7:
-            log.append("t", records(values), partition=chance.randrange(3))
+            acks = chance.choice([1, "all"])  # the system keeps what a dead process has written
+            log.append("t", records(values), partition=chance.randrange(3), acks=acks)
         else:
             log.append("t", records(values, keys=[str(n) for n in range(size)]))
         os.write(said, f"{round}-{child}-{batch}\n".encode())

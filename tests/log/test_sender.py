@@ -306,7 +306,7 @@ def test_a_log_that_cannot_be_asked_any_more_fails_no_record(log: EmbeddedLog) -
         raise LogError("out of reach")
 
     watched.topic = fail  # type: ignore[attr-defined]
-    with Sender(cast(Log, watched)) as sender:
+    with Sender(cast(Log, watched), linger_ms=LONG_MS) as sender:
         sent = [sender.send("wide", str(n), key=str(n)) for n in range(50)]
     assert {future.result(0) for future in sent} == {Sent()}
     assert sender.status().sent_records == 50
