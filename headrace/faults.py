@@ -33,6 +33,9 @@ POINTS = {
     "log_before_removal": "retention has given up segments, their files are still there",
     "group_before_append": "a group's commit has checked its partitions, stored nothing",
     "group_after_append": "a group's commit is in the log, the member does not know it yet",
+    "queue_after_take": "records are handed out in the book, the consumer does not have them yet",
+    "queue_before_dead_letter": "a queue's record is marked dead, not yet in the dead-letter topic",
+    "queue_after_dead_letter": "a dead letter is in its topic, the queue does not know it yet",
 }
 
 

@@ -25,6 +25,7 @@ SLOW = (
     "log/test_kafka_transactions.py",
     "log/test_groups.py",
     "log/test_epochs.py",
+    "log/test_queues.py",
     "log/test_retention.py",
     "log/test_sender.py",
     "log/test_transactions.py",

@@ -21,7 +21,7 @@ The three ways to commit, for a loop of `poll` and work:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, Self
 
 import pyarrow as pa
 
@@ -111,6 +111,12 @@ class Member(Protocol):
         not for a while; nothing was stored. What was read of it is polled by its new owner, and
         what was read of ours by us again.
         """
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
         ...
 
     def close(self) -> None:

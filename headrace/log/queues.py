@@ -7,16 +7,27 @@ Promises every implementation keeps, held by `headrace.testing.log_queues`:
 - A record that was handed out `max_deliveries` times and is still not done, or that is rejected,
   goes to the queue's dead-letter topic with the headers of DEAD_HEADERS. None is lost in silence.
 - What one queue does with a topic does not show to another queue, group or reader.
+- A dead letter is stored once, whoever dies on the way.
 Not promised: that records are handed out, or dead letters stored, in the order of the log.
 """
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, Self
 
+from headrace.errors import UsageError
 from headrace.log.base import Partition
+from headrace.log.names import check_plain_name, refuse_reserved
 
-__all__ = ["DEAD_HEADERS", "Delivery", "QueueConsumer", "QueueSettings", "Queues"]
+__all__ = [
+    "DEAD_HEADERS",
+    "Delivery",
+    "QueueConsumer",
+    "QueueSettings",
+    "Queues",
+    "check_consume",
+    "dead_letter_topic",
+]
 
 #: What a dead letter says, after its own headers, in headers of these names.
 DEAD_HEADERS = (
@@ -27,7 +38,10 @@ DEAD_HEADERS = (
 
 
 class QueueSettings(NamedTuple):
-    """How a queue hands out records; all its consumers use the same."""
+    """How a queue hands out records; all its consumers use the same.
+
+    Others are refused while the queue has consumers, and taken over once it has none.
+    """
 
     max_deliveries: int = 5
     lock_ms: int = 30_000
@@ -72,9 +86,44 @@ class QueueConsumer(Protocol):
         """Send these to the dead-letter topic; returns those that came too late."""
         ...
 
-    def close(self) -> None:
-        """Give back all that was neither acknowledged nor rejected."""
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
         ...
+
+    def close(self) -> None:
+        """Give back all that was neither acknowledged nor rejected; that it was handed out counts.
+
+        So a record that brings every consumer down ends as a dead letter, too.
+        """
+        ...
+
+
+def dead_letter_topic(queue: str, topic: str, settings: QueueSettings) -> str:
+    """Return where the dead letters of a queue go."""
+    return settings.dead_letters or f"{topic}.{queue}.dead"
+
+
+def check_consume(queue: str, topic: str, settings: QueueSettings) -> None:
+    """Refuse what no log can hand out like this. UsageError, TopicNotFound."""
+    check_plain_name(queue, "a queue's name")
+    refuse_reserved(topic)
+    dead_letters = dead_letter_topic(queue, topic, settings)
+    check_plain_name(dead_letters, f"the dead-letter topic of queue {queue}")
+    refuse_reserved(dead_letters)
+    if dead_letters == topic:
+        raise UsageError(
+            f"queue {queue}: {topic} cannot take its own dead letters, they would be handed out "
+            f"again. Name another topic, or none."
+        )
+    for name, value in (("max_deliveries", settings.max_deliveries), ("lock_ms", settings.lock_ms)):
+        if value < 1:
+            raise UsageError(f"queue {queue}: {name} cannot be {value}. Use 1 or more.")
+    if settings.start not in ("earliest", "latest"):
+        raise UsageError(
+            f"queue {queue}: cannot start at {settings.start!r}; use 'earliest' or 'latest'."
+        )
 
 
 class Queues(Protocol):

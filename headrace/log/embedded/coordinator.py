@@ -9,7 +9,8 @@ Version 1 (`PRAGMA user_version`); times are milliseconds of the machine's monot
     places      group_name, topic, number, owner: who reads this partition, target: who shall
     queues      id, name, topic, topic_id, max_deliveries, lock_ms, dead_letters, start
     consumers   id, queue_id, seen_ms
-    cursors     queue_id, number, next_offset: never handed out, dead_sequence: the last one given
+    cursors     queue_id, number, next_offset: never handed out, dead_sequence: the last one given,
+                open_records: how many rows of the partition the next table has
     deliveries  queue_id, number, offset, deliveries: how often it was handed out, owner: to whom,
                 taken_ms: when; RELEASED when it is nobody's; null when it is dead,
                 dead_sequence, reason: what it goes to the dead-letter topic with
@@ -66,7 +67,8 @@ CREATE TABLE consumers (
 ) WITHOUT ROWID;
 CREATE TABLE cursors (
     queue_id INTEGER NOT NULL, number INTEGER NOT NULL, next_offset INTEGER NOT NULL,
-    dead_sequence INTEGER NOT NULL, PRIMARY KEY (queue_id, number)
+    dead_sequence INTEGER NOT NULL, open_records INTEGER NOT NULL,
+    PRIMARY KEY (queue_id, number)
 ) WITHOUT ROWID;
 CREATE TABLE deliveries (
     queue_id INTEGER NOT NULL, number INTEGER NOT NULL, offset INTEGER NOT NULL,

@@ -15,9 +15,9 @@ partition between the check and the append. Should we die on the way, the log's 
 import logging
 import os
 import secrets
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from typing import Self
 
 from headrace import faults
 from headrace.errors import MemberFenced, PositionLost, TopicNotFound, UsageError
@@ -34,17 +34,15 @@ from headrace.log.embedded.membership import (
     show_sign_of_life,
 )
 from headrace.log.embedded.offsets import Committed, Offsets
+from headrace.log.embedded.polling import check_poll, share_evenly, wait_for
 from headrace.log.embedded.topics import StoredTopic
 from headrace.log.groups import MemberSettings, Polled, Revoked
 
-__all__ = ["EmbeddedMember", "share_evenly"]
+__all__ = ["EmbeddedMember"]
 
 # Two beats in a row may fail; and Kafka's default, where sessions are long.
 BEATS_PER_SESSION = 3
 MAX_BEAT_S = 3.0
-# How long a poll without records sleeps before it looks again. A look at 4 partitions takes 0.1 ms.
-MIN_PAUSE_S = 0.001
-MAX_PAUSE_S = 0.02
 
 logger = logging.getLogger("headrace.log")
 
@@ -101,33 +99,23 @@ class EmbeddedMember:
     def poll(self, *, timeout_s: float = 1.0, max_records: int = 10_000) -> list[Polled]:
         """Return the next records of our partitions, nothing after `timeout_s` without any."""
         self._check_usable()
-        if timeout_s < 0 or max_records < 1:
-            raise UsageError(
-                f"{self}: cannot poll {max_records} records for {timeout_s} s; ask for at least "
-                f"one, and for no less than no time."
-            )
+        check_poll(self, timeout_s, max_records)
         if self._polling:
             raise UsageError(f"{self}: `on_revoke` cannot poll; it may commit.")
-        deadline = time.monotonic() + timeout_s
-        pause_s = MIN_PAUSE_S
         self._must_poll = False
         self._polling = True
         try:
-            while True:
-                self._last_poll_ms = now_ms()
-                if (failure := self._heartbeat.take_failure()) is not None:
-                    raise failure
-                self._reconcile()
-                self._place(self._owned - self._positions.keys())
-                polled = self._fetch(max_records)
-                left_s = deadline - time.monotonic()
-                if polled or left_s <= 0:
-                    return polled
-                time.sleep(min(pause_s, left_s))
-                pause_s = min(2 * pause_s, MAX_PAUSE_S)
+            return wait_for(lambda: self._poll_once(max_records), timeout_s=timeout_s)
         finally:
             self._polling = False
             self._last_poll_ms = now_ms()
+
+    def _poll_once(self, max_records: int) -> list[Polled]:
+        if (failure := self._heartbeat.take_failure()) is not None:
+            raise failure
+        self._reconcile()
+        self._place(self._owned - self._positions.keys())
+        return self._fetch(max_records)
 
     def commit(self, appends: Sequence[Append] = ()) -> None:
         """Store that all that was polled is done and, together with that, append the output."""
@@ -175,6 +163,12 @@ class EmbeddedMember:
         self._heartbeat.stop()
         if self._settings.instance is None:
             self._leave(self._id)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __str__(self) -> str:
         return f"group {self._group!r}, member {self._id}"
@@ -345,20 +339,3 @@ class EmbeddedMember:
             self._positions[place] = end
             self._moved.add(place)
         return polled
-
-
-def share_evenly(unread: Sequence[Range], max_records: int, *, turn: int) -> list[Range]:
-    """Return how far to read each range, `max_records` in all.
-
-    What one leaves of its share goes to those after it; another one comes first each turn.
-    """
-    shared: list[Range] = []
-    begin = turn % len(unread) if unread else 0
-    order = [*unread[begin:], *unread[:begin]]
-    for index, (place, start, end) in enumerate(order):
-        count = min(end - start, max(1, max_records // (len(order) - index)))
-        if max_records < 1:
-            break
-        shared.append(Range(place, start, start + count))
-        max_records -= count
-    return shared

@@ -22,8 +22,10 @@ from headrace.log.embedded.inside import Inside
 from headrace.log.embedded.member import EmbeddedMember
 from headrace.log.embedded.membership import GroupBook, is_alive
 from headrace.log.embedded.offsets import Committed, Offsets
+from headrace.log.embedded.queue_consumer import EmbeddedQueueConsumer
 from headrace.log.groups import Group, GroupMember, MemberSettings, Revoked, check_join
 from headrace.log.names import check_group_name, refuse_reserved
+from headrace.log.queues import QueueSettings, check_consume
 
 __all__ = ["SharedReading"]
 
@@ -35,7 +37,7 @@ class SharedReading:
         self._inside = inside
         self._coordinator = Coordinator(inside.path, sync=inside.sync)
         self._offsets = Offsets(inside)
-        self._readers_open: weakref.WeakSet[EmbeddedMember] = weakref.WeakSet()
+        self._open: weakref.WeakSet[EmbeddedMember | EmbeddedQueueConsumer] = weakref.WeakSet()
 
     def join(
         self,
@@ -58,8 +60,23 @@ class SharedReading:
             settings=settings,
             on_revoke=on_revoke,
         )
-        self._readers_open.add(member)
+        self._open.add(member)
         return member
+
+    def consume(
+        self,
+        queue: str,
+        topic: str,
+        *,
+        settings: QueueSettings = QueueSettings(),  # noqa: B008 - a frozen value
+    ) -> EmbeddedQueueConsumer:
+        """Compete for the records of a topic. TopicNotFound, UsageError."""
+        check_consume(queue, topic, settings)
+        consumer = EmbeddedQueueConsumer(
+            self._inside, self._coordinator, queue=queue, topic=topic, settings=settings
+        )
+        self._open.add(consumer)
+        return consumer
 
     def groups(self) -> list[Group]:
         """Return all groups that have members or offsets, by name."""
@@ -148,7 +165,7 @@ class SharedReading:
         )
 
     def _close_shared_reading(self) -> None:
-        for reader in list(self._readers_open):
+        for reader in list(self._open):
             with suppress(HeadraceError):  # its session ends by itself
                 reader.close()
         self._coordinator.close()

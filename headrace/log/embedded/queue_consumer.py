@@ -1,0 +1,311 @@
+"""A consumer of a queue of the embedded log.
+
+A `poll` goes through these steps until it has records or its time is over:
+
+1. Look whether there is anything to hand out or to bury.
+2. Mark dead what is free and was handed out too often, then bury the dead: append them to the
+   dead-letter topic, and forget them. Whoever finds some that a dead process marked does the same;
+   the log stores each batch once. If this fails, nothing is handed out.
+3. In one step: hand out again what is free, then new records, from each partition its share.
+4. Make deliveries of the records.
+"""
+
+import logging
+import os
+import secrets
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Self
+
+import pyarrow as pa
+
+from headrace import faults
+from headrace.errors import PositionLost, TopicExists, TopicNotFound, UsageError
+from headrace.log.base import Extent, Partition, Producer, Range
+from headrace.log.embedded.coordinator import Coordinator, now_ms
+from headrace.log.embedded.inside import Inside
+from headrace.log.embedded.polling import check_poll, share_evenly, wait_for
+from headrace.log.embedded.queue_book import (
+    CONSUMER_SILENCE_MS,
+    DeadBatch,
+    Held,
+    QueueBook,
+)
+from headrace.log.embedded.queue_records import (
+    make_dead_letters,
+    make_deliveries,
+    read_offsets,
+)
+from headrace.log.queues import Delivery, QueueSettings, dead_letter_topic
+
+__all__ = ["EmbeddedQueueConsumer"]
+
+# Often enough that a consumer that only waits keeps its say about the queue's settings.
+SHOW_EVERY_MS = CONSUMER_SILENCE_MS // 4
+
+logger = logging.getLogger("headrace.log")
+
+
+class EmbeddedQueueConsumer:
+    """A `QueueConsumer`. For one thread at a time, of the process that made it.
+
+    `poll` raises PositionLost, once, when retention has removed records that were not done; the
+    queue goes on behind them.
+    """
+
+    def __init__(
+        self,
+        inside: Inside,
+        coordinator: Coordinator,
+        *,
+        queue: str,
+        topic: str,
+        settings: QueueSettings,
+    ) -> None:
+        self._inside = inside
+        self._coordinator = coordinator
+        self._queue = queue
+        self._topic = topic
+        self._dead_letters = dead_letter_topic(queue, topic, settings)
+        self._settings = settings._replace(dead_letters=self._dead_letters)
+        self._id = secrets.token_hex(8)
+        self._process = os.getpid()
+        self._closed = False
+        self._turn = 0
+        self._shown_ms = 0
+        self._make_dead_letter_topic()
+        with coordinator.step() as connection:
+            self._enter(QueueBook(connection, queue, topic))
+
+    def poll(self, *, timeout_s: float = 1.0, max_records: int = 100) -> list[Delivery]:
+        """Return records for us alone, nothing after `timeout_s` without any. PositionLost."""
+        self._check_usable()
+        check_poll(self, timeout_s, max_records)
+        return wait_for(lambda: self._poll_once(max_records), timeout_s=timeout_s)
+
+    def acknowledge(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
+        """Say that these are done; returns those that came too late."""
+        return self._take_back(deliveries, lambda book, held: book.finish(held))
+
+    def release(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
+        """Give these back, to be handed out again at once; returns those that came too late."""
+        late = self._take_back(deliveries, lambda book, held: book.release(held))
+        self._bury()
+        return late
+
+    def reject(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
+        """Send these to the dead-letter topic; returns those that came too late."""
+        late = self._take_back(
+            deliveries, lambda book, held: book.mark_dead([(each, "rejected") for each in held])
+        )
+        self._bury()
+        return late
+
+    def close(self) -> None:
+        """Give back all that was neither acknowledged nor rejected."""
+        if self._closed or os.getpid() != self._process:
+            return
+        self._closed = True
+        with self._coordinator.step() as connection:
+            book = QueueBook(connection, self._queue, self._topic)
+            if book.row is None:
+                return
+            book.release(book.held(self._id))
+            book.leave(self._id)
+        self._bury()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        return f"queue {self._queue} of {self._topic}, consumer {self._id}"
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._process:
+            raise UsageError(
+                f"{self}: it was made by process {self._process} and this is its child; consume "
+                f"the queue here, too."
+            )
+        if self._closed:
+            raise UsageError(f"{self}: it is closed; consume the queue anew.")
+
+    # The queue.
+
+    def _enter(self, book: QueueBook) -> None:
+        """Show ourselves, and give every partition that is new a cursor. UsageError."""
+        stored = self._inside.stored(self._topic)
+        new = book.enter(self._id, self._settings, stored.id)
+        self._shown_ms = now_ms()
+        if book.row is not None and book.row.topic_id != stored.id:
+            logger.warning("%s: the topic was made anew, the queue begins anew too", self)
+            book.begin_anew(stored.id)
+        known = book.cursors()
+        for number in range(stored.topic.partitions):
+            if number not in known:
+                extent = self._extent(number)
+                # A partition that was added later is read from its start.
+                latest = new and self._settings.start == "latest"
+                start = extent.end_offset if latest else extent.first_offset
+                # Should the book be lost, the log still knows which sequences it has stored.
+                self._make_dead_letter_topic()
+                dead = Partition(self._dead_letters, number)
+                last = self._inside.log.last_sequence(dead, self._producer_id)
+                book.add_cursor(number, start, dead_sequence=last or 0)
+
+    @property
+    def _producer_id(self) -> str:
+        return f"queue:{self._queue}:{self._topic}"
+
+    def _make_dead_letter_topic(self) -> None:
+        """Make the dead-letter topic, or give it as many partitions as the topic has."""
+        partitions = self._inside.log.topic(self._topic).partitions
+        try:
+            found = self._inside.log.topic(self._dead_letters).partitions
+        except TopicNotFound:
+            with suppress(TopicExists):  # another consumer was faster
+                self._inside.log.create_topic(self._dead_letters, partitions=partitions)
+            return
+        if found < partitions:
+            self._inside.log.change_topic(self._dead_letters, partitions=partitions)
+
+    # The steps of a poll.
+
+    def _poll_once(self, max_records: int) -> list[Delivery]:
+        stored = self._inside.stored(self._topic)
+        with self._coordinator.look() as connection:
+            book = QueueBook(connection, self._queue, self._topic)
+            known = book.row is not None and book.row.topic_id == stored.id
+            returned = known and book.has_returned()
+            if known and not returned and not self._has_more(book, stored.topic.partitions):
+                return []
+        if returned:
+            with self._coordinator.step() as connection:
+                QueueBook(connection, self._queue, self._topic).retire()
+            self._bury()
+        gone: list[str] = []
+        held: list[Held] = []
+        tables: list[tuple[Partition, pa.Table]] = []
+        with self._coordinator.step() as connection:
+            book = QueueBook(connection, self._queue, self._topic)
+            self._enter(book)
+            unread = self._unread(book, gone)
+            if not gone:
+                held = book.hand_out_again(self._id, max_records)
+                new = share_evenly(unread, max_records - len(held), turn=self._turn)
+                for place, start, end in new:
+                    table = read_offsets(self._inside, place, range(start, end))
+                    offsets = table.column("offset").to_pylist()
+                    book.hand_out(self._id, place.number, offsets, end)
+                    tables.append((place, table))
+        self._turn += 1
+        faults.reach("queue_after_take")
+        if gone:
+            raise PositionLost(
+                f"{self}: retention removed records that were not done: {', '.join(gone)}. The "
+                f"queue goes on behind them; raise the retention of {self._topic}, or add "
+                f"consumers."
+            )
+        deliveries = [each for place, table in tables for each in make_deliveries(place, table)]
+        return [*self._deliver_again(held), *deliveries]
+
+    def _has_more(self, book: QueueBook, partitions: int) -> bool:
+        """Whether there is something to hand out for the first time, or to write down anew."""
+        if now_ms() - self._shown_ms > SHOW_EVERY_MS:
+            return True
+        cursors = book.cursors()
+        return len(cursors) < partitions or any(
+            cursor.room > 0 and cursor.next_offset < self._extent(number).end_offset
+            for number, cursor in cursors.items()
+        )
+
+    def _extent(self, number: int) -> Extent:
+        return self._inside.extent(Partition(self._topic, number))
+
+    def _unread(self, book: QueueBook, gone: list[str]) -> list[Range]:
+        """Return what can be handed out for the first time; say what is gone."""
+        unread: list[Range] = []
+        for number, cursor in sorted(book.cursors().items()):
+            place, next_offset = Partition(self._topic, number), cursor.next_offset
+            first, end = self._extent(number)
+            if dropped := book.drop_gone(number, first):
+                gone.append(f"{dropped} of {place} that were handed out before")
+            if next_offset < first:
+                gone.append(f"{place}@{next_offset} up to {first}")
+                book.move_cursor(number, next_offset := first)
+            if next_offset < end and cursor.room > 0:
+                unread.append(Range(place, next_offset, min(end, next_offset + cursor.room)))
+        return unread
+
+    def _deliver_again(self, held: list[Held]) -> list[Delivery]:
+        """Return records that are handed out again; what was compacted away meanwhile is done."""
+        deliveries: list[Delivery] = []
+        for number in sorted({each.number for each in held}):
+            place = Partition(self._topic, number)
+            counts = {each.offset: each.deliveries for each in held if each.number == number}
+            table = read_offsets(self._inside, place, sorted(counts))
+            deliveries += make_deliveries(place, table, counts)
+        found = {(each.partition.number, each.offset) for each in deliveries}
+        if removed := [each for each in held if each[:2] not in found]:
+            with self._coordinator.step() as connection:
+                QueueBook(connection, self._queue, self._topic).finish(removed)
+        return deliveries
+
+    # Taking back.
+
+    def _take_back(
+        self, deliveries: Iterable[Delivery], act: Callable[[QueueBook, list[Held]], None]
+    ) -> list[Delivery]:
+        self._check_usable()
+        deliveries = list(deliveries)
+        for each in deliveries:
+            if each.partition.topic != self._topic:
+                raise UsageError(
+                    f"{self}: {each.partition}@{each.offset} was handed out by another queue. "
+                    f"Nothing was done; give it back to that one."
+                )
+        if not deliveries:
+            return []
+        late: list[Delivery] = []
+        with self._coordinator.step() as connection:
+            book = QueueBook(connection, self._queue, self._topic)
+            still_ours = book.held(self._id) if book.row is not None else set()
+            ours: list[Held] = []
+            for each in deliveries:
+                held = Held(each.partition.number, each.offset, each.deliveries)
+                if held in still_ours:
+                    still_ours.remove(held)
+                    ours.append(held)
+                else:
+                    late.append(each)
+            if ours:
+                act(book, ours)
+        return late
+
+    def _bury(self) -> None:
+        """Append what is marked dead, in the order of the sequences, and forget it."""
+        with self._coordinator.look() as connection:
+            book = QueueBook(connection, self._queue, self._topic)
+            batches = book.dead_batches() if book.row is not None else []
+        for batch in batches:
+            faults.reach("queue_before_dead_letter")
+            self._append_dead(batch)
+            faults.reach("queue_after_dead_letter")
+            with self._coordinator.step() as connection:
+                QueueBook(connection, self._queue, self._topic).remove_dead(batch)
+
+    def _append_dead(self, batch: DeadBatch) -> None:
+        place = Partition(self._topic, batch.number)
+        table = read_offsets(self._inside, place, [row.offset for row in batch.rows])
+        if (missing := len(batch.rows) - table.num_rows) > 0:
+            logger.warning("%s: %s records of %s died and are gone", self, missing, place)
+        if table.num_rows:
+            self._make_dead_letter_topic()
+            self._inside.log.append(
+                self._dead_letters,
+                make_dead_letters(place, table, batch.rows),
+                partition=batch.number,
+                producer=Producer(self._producer_id, 1, batch.sequence),
+            )
