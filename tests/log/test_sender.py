@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis.strategies import integers, lists, none, one_of, text
 
 from headrace.errors import BufferFull, LogError, Unreachable, UsageError
@@ -262,6 +262,7 @@ def batch_of(keys: list[str | None], partition: int | None = None) -> OutgoingBa
     return batch
 
 
+@settings(deadline=None)
 @given(
     keys=lists(one_of(none(), text(max_size=3)), min_size=1, max_size=30),
     partitions=integers(1, 5),
