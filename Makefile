@@ -9,8 +9,8 @@ INSTALLED := $(VENV)/installed
 demo: $(INSTALLED)
 	$(BIN)/headrace demo --for 30s
 
-# Everything real: Spark, processes killed with SIGKILL, files on disk. Two at a time, each with a
-# Spark of its own; the tests of a file stay together and share what they start.
+# Everything real: Spark, Kafka, processes killed with SIGKILL, files on disk. Two at a time, each with
+# a Spark and a Kafka of its own; the tests of a file stay together and share what they start.
 test: $(INSTALLED)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 15
 

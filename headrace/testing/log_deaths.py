@@ -25,7 +25,7 @@ PLACES = [Partition("t", 0), Partition("t", 1), Partition("u", 0)]
 # Where the append dies, and whether it is there afterwards.
 POINTS = {"log_in_transaction": False, "log_before_decision": False, "log_after_decision": True}
 #: Nobody who comes after a death waits as long as this.
-AT_ONCE_S = 8
+AT_ONCE_S = 12
 
 DIE = """
 import pickle, sys

@@ -259,6 +259,8 @@ def test_a_wrong_call_is_refused() -> None:
         KafkaLog({"bootstrap.servers": "127.0.0.1:1", "no.such.property": "x"})
     with pytest.raises(UsageError, match="cannot be a prefix"):
         KafkaLog({"bootstrap.servers": "127.0.0.1:1"}, prefix="a/b")
+    with pytest.raises(UsageError, match="cannot be a log's name"):
+        KafkaLog({"bootstrap.servers": "127.0.0.1:1"}, name="")
 
 
 def test_a_broker_that_comes_back_is_used_again(

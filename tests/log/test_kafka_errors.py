@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from headrace.errors import AccessDenied, HeadraceError, LogError, TopicNotFound, Unreachable
-from headrace.log.kafka.client import Cluster, fatal_errors
+from headrace.log.kafka.client import Cluster, served
 
 CODES = sorted(
     value
@@ -54,10 +54,32 @@ def test_codes_become_what_they_mean(
 
 def test_codes_that_the_caller_has_words_for_pass(cluster: Cluster) -> None:
     error = KafkaException(KafkaError(KafkaError._FENCED))
-    with pytest.raises(KafkaException), cluster.errors("append", raw={KafkaError._FENCED}):
-        raise SystemError("a callback returned with an exception set") from error
-    with pytest.raises(SystemError, match="of another kind"), fatal_errors():
-        raise SystemError("of another kind")
+    with pytest.raises(KafkaException) as raised, cluster.errors("x", raw={KafkaError._FENCED}):
+        raise error
+    assert raised.value is error
+
+
+def test_a_fatal_error_that_was_lost_in_a_callback_is_still_one() -> None:
+    def raise_around() -> None:
+        error = KafkaException(KafkaError(KafkaError._FENCED))
+        raise SystemError("<function note> returned a result with an exception set") from error
+
+    def raise_without() -> None:
+        raise SystemError("<method 'flush' of 'cimpl.Producer' objects> returned NULL without …")
+
+    for call in (raise_around, raise_without):
+        with pytest.raises(KafkaException) as raised:
+            served(call)
+        assert raised.value.args[0].code() == KafkaError._FATAL
+    with pytest.raises(ZeroDivisionError):
+        served(lambda: 1 // 0)
+    with pytest.raises(SystemError, match="of another kind"):
+        served(raise_another)
+    assert served(lambda: 7) == 7
+
+
+def raise_another() -> None:
+    raise SystemError("of another kind")
 
 
 WITHOUT = """

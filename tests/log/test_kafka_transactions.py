@@ -15,6 +15,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaException
+from confluent_kafka import Producer as RawProducer
 
 from headrace import faults
 from headrace.errors import LogError, PositionLost, ProducerFenced, UsageError
@@ -29,6 +30,7 @@ from headrace.log import (
     records,
 )
 from headrace.log.kafka import offsets, pool, transactions
+from headrace.log.kafka.pool import end_client
 from headrace.log.kafka.sequences import Claim
 from headrace.testing.broker import Broker
 from headrace.testing.log_contract import rows, values
@@ -36,7 +38,7 @@ from headrace.testing.log_contract import rows, values
 from .conftest import Begin, MakeKafkaLog
 
 PLACE = Partition("t", 0)
-AT_ONCE_S = 8
+AT_ONCE_S = 12
 
 
 def append(log: KafkaLog, values: list[str], producer: Producer | None = None) -> Appended:
@@ -187,12 +189,47 @@ def test_a_producer_that_was_replaced_on_the_way_is_told(
     faults.arm("log_before_decision", lambda: append(newer, ["2"], Producer("p", 2, 2)))
     with pytest.raises(ProducerFenced, match="t/0: producer 'p' of epoch 1 was replaced"):
         append(kafka_log, ["zombie"], Producer("p", 1, 2))
+    assert values(kafka_log, PLACE) == [b"1", b"2"]
     for log in (kafka_log, make_kafka_log()):
         with pytest.raises(ProducerFenced, match="replaced by one of epoch 2"):
             append(log, ["zombie"], Producer("p", 1, 3))
     append(newer, ["3"], Producer("p", 2, 3))  # nobody who was refused has harmed it
     append(kafka_log, ["4"], Producer("p", 2, 4))
     assert values(kafka_log, PLACE) == [b"1", b"2", b"3", b"4"]
+
+
+@pytest.mark.parametrize("producer", [None, Producer("q", 1, 1)])
+def test_an_append_that_lost_its_client_for_another_one_begins_again(
+    kafka_log: KafkaLog, make_kafka_log: MakeKafkaLog, producer: Producer | None
+) -> None:
+    append(kafka_log, ["1"], Producer("p", 1, 1))
+    (idle,) = kafka_log._transactions._clients._idle
+    # As if a newer epoch of p had taken it for the one that appends now.
+    end_client(kafka_log._transactions._begun(idle.client.transactional_id, 15))
+    kafka_log.append_all([Append("t", records(["2"]), 0, producer)])
+    assert values(kafka_log, PLACE) == [b"1", b"2"]
+
+
+def test_what_others_write_while_an_append_commits_is_not_passed_over(
+    kafka_log: KafkaLog, begin: Begin
+) -> None:
+    append(kafka_log, ["1"], Producer("p", 1, 1))
+
+    def meanwhile() -> None:
+        opened = []
+        for id in ("q", "r"):
+            key, value = entry(kafka_log, Producer(id, 1, 1))
+            foreign = begin("headrace.producers", value.decode(), key=key, transactional_id=id)
+            opened.append(foreign)
+        opened[0].commit_transaction(10)
+        kept.append(opened[1])
+
+    kept: list[RawProducer] = []
+    # Its entry, q's, r's, then the markers of q and of it: for readers the topic ends before r's.
+    faults.arm("log_before_decision", meanwhile)
+    append(kafka_log, ["2"], Producer("p", 1, 2))
+    assert append(kafka_log, ["x"], Producer("q", 1, 1)).duplicate
+    kept[0].abort_transaction(10)
 
 
 def test_of_logs_that_use_the_same_producers_at_once_each_batch_is_stored_once(

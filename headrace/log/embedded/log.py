@@ -248,7 +248,7 @@ class EmbeddedLog(SharedReading):
         shares = [share for shares in each_shares for share in shares]
         check_once_each(share.partition for share in shares)
         if len(shares) == 1 and shares[0].producer is None:
-            # One batch is whole or not there by itself; a decision would take 1.2 ms more.
+            # One batch is whole or not there by itself; a decision would cost two syncs more.
             with self._noticing_deletion([shares[0].partition.topic]):
                 written = [self._append_one(shares[0])]
         else:

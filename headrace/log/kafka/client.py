@@ -15,9 +15,9 @@ import concurrent.futures
 import logging
 import threading
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import Producer as KafkaProducer
@@ -44,7 +44,7 @@ __all__ = [
     "PATIENCE_S",
     "TRANSACTION_TIMEOUT_S",
     "Cluster",
-    "fatal_errors",
+    "served",
 ]
 
 LOGGER = logging.getLogger("headrace.log.kafka")
@@ -69,6 +69,8 @@ PATIENCE_S = 45
 LOOK_S = 0.25
 # Between two looks for a change in the cluster, where there is no event to wait for.
 LOOK_AGAIN_S = 0.01
+
+Answer = TypeVar("Answer")
 
 _COMMON = {"client.id": "headrace", "reconnect.backoff.max.ms": "1000"}
 _CONSUMER = {
@@ -140,18 +142,22 @@ _UNKNOWN = {
 _TOO_LARGE = {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE}
 
 
-@contextmanager
-def fatal_errors() -> Iterator[None]:
-    """Raise a client's fatal error as the KafkaException that it is.
+def served(call: Callable[[], Answer]) -> Answer:
+    """Make a call that runs callbacks. KafkaException, with the code _FATAL if it does not tell.
 
-    confluent-kafka raises it within whatever callback runs next, of which Python makes SystemError.
+    confluent-kafka raises a client's fatal error while callbacks still run. What comes of that is
+    the error, a SystemError around it or without it, or a KafkaError, which is no exception.
     """
     try:
-        yield
+        return call()
     except SystemError as error:
-        if isinstance(error.__cause__, KafkaException):
-            raise error.__cause__ from None
+        if "cimpl." not in str(error) and not isinstance(error.__cause__, KafkaException):
+            raise
+    except BaseException:
         raise
+    except:  # noqa: E722, S110 - see above; nothing may be raised while Python handles this one
+        pass
+    raise KafkaException(KafkaError(KafkaError._FATAL))
 
 
 class Cluster:
@@ -181,7 +187,8 @@ class Cluster:
                 raise UsageError(f"{self}: this log is closed; open it anew.")
             if self._admin is None:
                 with self._configuring():
-                    self._admin = AdminClient(self._settings({}, {}), logger=LOGGER)
+                    settings = self._settings({}, {"error_cb": self._note})
+                    self._admin = AdminClient(settings, logger=LOGGER)
             return self._admin
 
     def close(self) -> None:
@@ -196,7 +203,7 @@ class Cluster:
         UsageError: a property is wrong.
         """
         level = "read_committed" if committed else "read_uncommitted"
-        ours = {**OURS_CONSUMER, "isolation.level": level}
+        ours = {**OURS_CONSUMER, "isolation.level": level, "error_cb": self._note}
         with self._configuring():
             return Consumer(self._settings(_CONSUMER, ours), logger=LOGGER)
 
@@ -229,8 +236,8 @@ class Cluster:
                 f"{self}: librdkafka refuses a property: {error.args[0].str()}. Correct it."
             ) from error
 
-    def _settings(self, defaults: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, Any]:
-        return {**_COMMON, **defaults, **self.properties, **ours, "error_cb": self._note}
+    def _settings(self, defaults: Mapping[str, str], ours: Mapping[str, Any]) -> dict[str, Any]:
+        return {**_COMMON, **defaults, **self.properties, **ours}
 
     def _note(self, error: KafkaError) -> None:
         if error.code() in _CREDENTIALS:
@@ -283,8 +290,7 @@ class Cluster:
         Errors with the codes in `raw` pass: the caller has better words for them.
         """
         try:
-            with fatal_errors():
-                yield
+            yield
         except KafkaException as error:
             if error.args[0].code() in raw:
                 raise

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import Producer as KafkaProducer
 
 from headrace.log.base import Partition, Producer, Range
-from headrace.log.kafka.client import LOOK_S, MAX_MESSAGE_BYTES
+from headrace.log.kafka.client import LOOK_S, MAX_MESSAGE_BYTES, served
 
 __all__ = ["Delivery", "Share", "flush", "hand_over"]
 
@@ -89,7 +89,7 @@ def hand_over(client: KafkaProducer, kafka_name: str, share: Share) -> Delivery:
                 )
                 break
             except BufferError:  # room comes with acknowledgements, or with the first error
-                client.poll(LOOK_S)
+                served(lambda: client.poll(LOOK_S))
                 delivery.check()
     return delivery
 
@@ -99,7 +99,7 @@ def flush(client: KafkaProducer, deliveries: Iterable[Delivery], *, timeout_s: i
     deliveries = list(deliveries)
     # In slices, so that an interrupt is heard. Every record has its report when its time is over.
     deadline = time.monotonic() + timeout_s + 1
-    while client.flush(LOOK_S) and time.monotonic() < deadline:
+    while served(lambda: client.flush(LOOK_S)) and time.monotonic() < deadline:
         for delivery in deliveries:
             delivery.check()
     for delivery in deliveries:

@@ -65,6 +65,7 @@ __all__ = ["KafkaLog"]
 
 DEFAULT_TIMEOUT_S = 10.0
 MAX_PREFIX_LENGTH = 100
+MAX_NAME_LENGTH = 100
 #: `measure` reads as many records at most.
 MEASURED_RECORDS = 64
 
@@ -96,6 +97,11 @@ class KafkaLog:
             raise UsageError(
                 f"{prefix!r} cannot be a prefix of topics. Use up to {MAX_PREFIX_LENGTH} of the "
                 f"letters a-z and A-Z, digits, '.', '_' and '-'."
+            )
+        if name is not None and not 1 <= len(name) <= MAX_NAME_LENGTH:
+            raise UsageError(
+                f"{name!r} cannot be a log's name. Use 1 to {MAX_NAME_LENGTH} characters, or none "
+                f"at all."
             )
         self._cluster = Cluster(properties, timeout_s=timeout_s)
         _ = self._cluster.admin  # a wrong property is refused here, not at the first use

@@ -19,7 +19,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka import Producer as KafkaProducer
 
 from headrace.errors import UsageError
-from headrace.log.kafka.client import LOGGER, PATIENCE_S, Cluster, fatal_errors
+from headrace.log.kafka.client import LOGGER, PATIENCE_S, Cluster, served
 
 __all__ = ["MAX_CLIENTS", "Client", "ClientPool", "end_client"]
 
@@ -37,9 +37,8 @@ class Client(NamedTuple):
 def end_client(client: Client) -> None:
     """Drop what a client still has to send, and end its threads."""
     try:
-        with fatal_errors():
-            client.producer.purge()
-            client.producer.close()
+        client.producer.purge()
+        served(client.producer.close)
     except KafkaException as error:
         # Whatever ails it, such as that it was fenced while it was idle, it is not used again, and
         # ends when nobody refers to it.

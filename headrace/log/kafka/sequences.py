@@ -211,12 +211,16 @@ class Sequences:
             self._own.update(offset for offset in offsets if offset >= self._position)
 
     def pass_over(self, offsets: Sequence[int], stable_end: int) -> None:
-        """Do not read what this log committed at these offsets, if readers see so far alone."""
+        """Do not read again what this log committed at these offsets, if nobody else wrote since.
+
+        `stable_end` is where the topic ended for readers, after they saw the transaction.
+        """
+        if stable_end != offsets[-1] + 2 or self._offsets.written_ends([PLACE])[PLACE] > stable_end:
+            return
         with self._mutex:
-            # One offset more than our entries: it is the marker of our transaction, which stands
-            # before the stable end. So nobody else wrote meanwhile, and there is nothing to read.
-            alone = offsets[0] == self._position and _are_dense(offsets)
-            if alone and stable_end == offsets[-1] + 2:
+            # All that stands there is decided. It is one offset more than our entries, and the
+            # marker that decided ours is among it: so there is nothing to read.
+            if offsets[0] == self._position and _are_dense(offsets):
                 self._move_to(stable_end)
 
     def close(self) -> None:

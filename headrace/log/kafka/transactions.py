@@ -14,7 +14,7 @@ After a failure:
 - in 1 to 3, or death there: Kafka aborts what was written, at the latest when its time is over
   (TRANSACTION_TIMEOUT_S). Until then it holds back what comes after it. Two can end it at once: a
   log with the same name, with its first append, and a batch of the same producer with a newer
-  epoch. Whoever was ended so gets ProducerFenced.
+  epoch. Whoever was ended so gets ProducerFenced, unless it may begin again.
 - in 4, Unreachable: all is stored or nothing is. With a producer, appending again settles that.
 - in 5, and death after 4: it is stored.
 """
@@ -28,14 +28,14 @@ from uuid import uuid4
 from confluent_kafka import KafkaError, KafkaException
 
 from headrace import faults
-from headrace.errors import HeadraceError, LogError, ProducerFenced
+from headrace.errors import LogError, ProducerFenced
 from headrace.log.base import Partition, Producer, Range
 from headrace.log.kafka.client import (
     LOGGER,
     LONG_TRANSACTION_TIMEOUT_S,
     TRANSACTION_TIMEOUT_S,
     Cluster,
-    fatal_errors,
+    served,
 )
 from headrace.log.kafka.delivery import Delivery, Share, flush, hand_over
 from headrace.log.kafka.offsets import KafkaOffsets
@@ -55,6 +55,7 @@ _FENCED = {
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
     KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError._FATAL,  # one of these, most likely
 }
 
 
@@ -63,6 +64,10 @@ class Together(NamedTuple):
 
     ranges: dict[Partition, list[Range]]
     stored_before: Share | None = None
+
+
+class _Ended(Exception):
+    """Somebody ended our transaction, and it may begin again."""
 
 
 class _Attempt(NamedTuple):
@@ -123,22 +128,27 @@ class Transactions:
             for share in shares
             if share.producer is not None
         }
+        ended: _Ended | None = None
         for _ in range(MAX_ATTEMPTS):
             for share in shares:
                 if share.place in claims and self._sequences.is_stored(claims[share.place]):
                     # Its markers may not all be written yet.
                     self._offsets.wait_until_visible(self._offsets.written_ends([share.place]))
                     return Together({}, stored_before=share)
-            attempt = self._attempt(topics, shares, list(claims.values()))
+            try:
+                attempt = self._attempt(topics, shares, list(claims.values()))
+            except _Ended as error:
+                ended = error  # for a newer epoch, which we find, or for another append's sake
+                continue
             if attempt.committed:
                 self._wait_until_visible(attempt)
                 return Together({each.place: each.ranges() for each in attempt.deliveries})
             self._settle(attempt.rivals, claims.values())
         raise LogError(
-            f"{', '.join(map(str, claims))}: others append with the same producers all the time; "
-            f"{MAX_ATTEMPTS} attempts met some of theirs on the way. Nothing was appended; use a "
-            f"producer from one place only, or try again."
-        )
+            f"{', '.join(str(share.place) for share in shares)}: {MAX_ATTEMPTS} attempts gave way "
+            f"to others that append with the same producers, or were ended by them. Nothing was "
+            f"appended; use a producer from one place only, or try again."
+        ) from ended
 
     def begin_producer(self, producer_id: str) -> int:
         """Return an epoch newer than all that a producer ever began or appended with.
@@ -179,15 +189,22 @@ class Transactions:
             began = time.monotonic()
             try:
                 with self._cluster.errors(what, raw=_FENCED):
-                    return self._transact(client, shares, claims)
+                    attempt = self._store(client, shares, claims)
+                    if not attempt.committed:
+                        _retried(lambda: client.producer.abort_transaction(timeout_s), timeout_s)
             except KafkaException as error:  # the one kind that `raw` passes on
-                is_late = time.monotonic() - began >= timeout_s
-                raise self._fenced(claims, client, is_late=is_late) from error
+                self._check_fence(client, began, error)
+                raise _Ended from error
+            if attempt.committed:
+                self._commit(client, what, began, claims)
+        if claims:
+            offsets = attempt.entries.offsets
+            self._sequences.note(claims, offsets, committed=attempt.committed)
+        return attempt
 
-    def _transact(
-        self, client: Client, shares: Sequence[Share], claims: Sequence[Claim]
-    ) -> _Attempt:
-        producer, timeout_s, transactional_id = client
+    def _store(self, client: Client, shares: Sequence[Share], claims: Sequence[Claim]) -> _Attempt:
+        """Do steps 1 to 3, and say whether to commit."""
+        producer = client.producer
         producer.begin_transaction()
         deliveries, entries = [], Delivery(PLACE)
         for share in shares:
@@ -198,22 +215,32 @@ class Transactions:
             producer.produce(
                 self._topics.kafka_name(PRODUCERS_TOPIC),
                 key=claim.key,
-                value=claim.value(transactional_id),
+                value=claim.value(client.transactional_id),
                 partition=PLACE.number,
                 on_delivery=entries.note,
             )
-        flush(producer, [*deliveries, entries], timeout_s=timeout_s)
+        flush(producer, [*deliveries, entries], timeout_s=client.timeout_s)
         faults.reach("log_before_decision")
         rivals = self._sequences.rivals(claims, entries.offsets) if claims else []
         committed = not rivals and not any(map(self._sequences.is_stored, claims))
-        if committed:
-            _retried(lambda: producer.commit_transaction(timeout_s), timeout_s)
-            faults.reach("log_after_decision")
-        else:
-            _retried(lambda: producer.abort_transaction(timeout_s), timeout_s)
-        if claims:
-            self._sequences.note(claims, entries.offsets, committed=committed)
         return _Attempt(deliveries, entries, rivals, committed)
+
+    def _commit(self, client: Client, what: str, began: float, claims: Sequence[Claim]) -> None:
+        """Do step 4."""
+        timeout_s = client.timeout_s
+        try:
+            with self._cluster.errors(what, raw=_FENCED):
+                _retried(lambda: client.producer.commit_transaction(timeout_s), timeout_s)
+        except KafkaException as error:
+            self._check_fence(client, began, error)
+            if claims:
+                raise _Ended from error  # their entries tell whether it was committed before
+            raise LogError(
+                f"{self._cluster}: cannot {what}: somebody uses the transactional id "
+                f"{client.transactional_id!r}, which is this log's own. All of it is stored or "
+                f"nothing; look, and append again what is not there."
+            ) from error
+        faults.reach("log_after_decision")
 
     def _wait_until_visible(self, attempt: _Attempt) -> None:
         """Do step 5."""
@@ -255,33 +282,34 @@ class Transactions:
     def _drop(self, client: Client) -> None:
         """Abort what a client left open. It is not closed, for that would try so once more."""
         try:
-            with fatal_errors():
-                client.producer.abort_transaction(self._cluster.timeout_s)
+            served(lambda: client.producer.abort_transaction(self._cluster.timeout_s))
         except KafkaException as error:
             # None is open, or Kafka has to end it when its time is over; the caller raises why.
             LOGGER.info("a transaction could not be aborted: %s", error.args[0].str())
         client.producer.purge()
 
-    def _fenced(self, claims: Sequence[Claim], client: Client, *, is_late: bool) -> HeadraceError:
-        """Return why Kafka does not take a transaction of ours any more."""
-        if is_late:
-            return LogError(
+    def _check_fence(self, client: Client, began: float, error: KafkaException) -> None:
+        """Raise why Kafka does not take a transaction of ours, if beginning again does not help."""
+        if time.monotonic() - began >= client.timeout_s:
+            raise LogError(
                 f"{self._cluster}: an append took over {client.timeout_s} s, and Kafka aborted its "
                 f"transaction. Nothing was appended; try again, or append less at once."
-            )
-        if self._name is not None:
+            ) from error
+        if self._name is not None and self._is_fenced(client, error):
             self._is_replaced = True
-            return self._replaced()
-        if claims:
-            place, _, producer = claims[0]
-            return ProducerFenced(
-                f"{place}: producer {producer.id!r} of epoch {producer.epoch} was replaced by a "
-                f"newer one. Nothing was appended; stop this process, the newer one goes on."
-            )
-        return LogError(
-            f"{self._cluster}: somebody uses the transactional id {client.transactional_id!r}, "
-            f"which is this log's own. Nothing was appended; try again."
-        )
+            raise self._replaced() from error
+
+    def _is_fenced(self, client: Client, error: KafkaException) -> bool:
+        """Say whether somebody else has the id; any other reason for its failure is raised."""
+        if error.args[0].code() != KafkaError._FATAL:
+            return True
+        try:
+            # Once a client has failed, all that is asked of it is answered with the reason.
+            with self._cluster.errors("append", raw=_FENCED):
+                served(lambda: client.producer.abort_transaction(self._cluster.timeout_s))
+        except KafkaException:
+            return True
+        return False
 
     def _replaced(self) -> ProducerFenced:
         return ProducerFenced(
@@ -304,7 +332,7 @@ def _retried(call: Callable[[], None], timeout_s: int) -> None:
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            return call()
+            return served(call)
         except KafkaException as error:
             if not error.args[0].retriable() or time.monotonic() > deadline:
                 raise
