@@ -10,7 +10,8 @@
             return partial(MyLog, path)
 
 What an implementation cannot do it declares in `cannot`, under one of CAPABILITIES and with the
-reason; the tests of it then show as skipped. An unknown name there is an error.
+reason; the tests of it then show as skipped. An unknown name there is an error. How long sessions,
+locks and patience are, it says in the attributes of `LogSuite`.
 """
 
 # ruff: noqa: D102 (the name of a test is its sentence)

@@ -276,6 +276,7 @@ class QueueTests(LogSuite):
         assert [each.value for each in self.take(consume("all"), 2)] == [b"before", b"after"]
 
     def test_all_consumers_use_the_same_settings(self, log: SharedLog, consume: Consume) -> None:
+        self.need("queue_settings")
         log.create_topic("t", partitions=1)
         first = consume("q", max_deliveries=3)
         with pytest.raises(UsageError, match="max_deliveries is 3 there and 4 here"):

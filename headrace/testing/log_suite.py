@@ -24,6 +24,7 @@ CAPABILITIES = {
     "null_headers": "null headers and an empty list of headers are told apart",
     "processes": "other processes use the same log, and are killed",
     "producers": "a batch of a producer is stored once, and an older epoch is fenced",
+    "queue_settings": "other settings are refused while a queue has consumers",
     "splits": "a split can be read in another process",
 }
 

@@ -13,11 +13,10 @@ class TestEmbeddedLog(LogContract):
     session_timeout_ms = 1_000
     lock_ms = 500
     patience_s = 20.0
+    # Those that are left out are in test_groups.py.
     commit_faults = (
         "group_before_append",
-        "log_in_transaction",
         "log_before_decision",
-        "log_after_decision",
         "log_in_acknowledgement",
         "group_after_append",
     )

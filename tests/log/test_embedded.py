@@ -83,8 +83,17 @@ def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
         log.create_topic("t", partitions=1)
         for _ in range(2):
             log.append("t", records(["x"]), partition=0)
+        member, consumer = log.join("g", ["t"]), log.consume("q", "t")
+        assert consumer.reject(consumer.poll()) == []
+        assert member.poll()
+        member.commit()
     finally:
         os.umask(before)
+    assert {path.name for path in (tmp_path / "log").glob("~groups.sqlite*")} == {
+        "~groups.sqlite",
+        "~groups.sqlite-shm",
+        "~groups.sqlite-wal",
+    }
     for path in [tmp_path / "log", *(tmp_path / "log").rglob("*")]:
         mode = stat.S_IMODE(path.stat().st_mode)
         assert mode == (0o700 if path.is_dir() else 0o600), path

@@ -30,9 +30,10 @@ from headrace.errors import (
 from headrace.log import Append, EmbeddedLog, Partition, TopicSettings, records
 from headrace.log.embedded import coordinator
 from headrace.log.embedded.member import EmbeddedMember
+from headrace.log.embedded.membership import GroupBook
 from headrace.log.groups import MemberSettings
 from headrace.log.names import GROUPS_TOPIC
-from headrace.testing.log_suite import values
+from headrace.testing.log_suite import rows, values
 
 PLACE = Partition("t", 0)
 COMMIT_POINTS = {
@@ -111,6 +112,20 @@ def test_the_topic_of_the_offsets_is_not_for_users(log: EmbeddedLog) -> None:
     polled(member)
     with pytest.raises(UsageError, match="2 appends of one transaction"):
         member.commit([append])
+
+
+def test_offsets_are_stored_as_their_format_says(log: EmbeddedLog) -> None:
+    member = log.join("gü", ["t"])
+    log.append("t", records(["a", "b"]), partition=0)
+    assert len(polled(member)) == 2
+    member.commit()
+    member.close()
+    log.delete_group("gü")
+    stored, deleted = rows(log, Partition(GROUPS_TOPIC, 0))
+    assert stored["key"] == deleted["key"] == b'["g\\u00fc", "t", 0]'
+    topic_id = log._stored("t").id
+    assert stored["value"] == f'{{"offset": 2, "topic_id": "{topic_id}"}}'.encode()
+    assert deleted["value"] is None
 
 
 def test_a_topic_made_anew_does_not_inherit_offsets(log: EmbeddedLog, tmp_path: Path) -> None:
@@ -329,6 +344,28 @@ def test_signs_of_life_from_before_a_reboot_are_of_the_dead(log: EmbeddedLog) ->
     new = log.join("g", ["t"])
     assert polled(new) == []
     assert new.assigned == [PLACE]
+
+
+def test_a_member_of_the_past_does_not_take_a_later_group_for_its_own(log: EmbeddedLog) -> None:
+    past = log.join("g", ["t"])
+    log.append("t", records(["a"]), partition=0)
+    assert polled(past) == [b"a"]
+    past._heartbeat.stop()
+    with log._coordinator.step() as connection:
+        GroupBook(connection, "g").remove([past.id])
+        GroupBook(connection, "g").delete()
+    now = log.join("g", ["t"])
+    assert polled(now) == [b"a"]
+    assert polled(past) == []
+    assert past.assigned == []
+    with pytest.raises(MemberFenced):
+        past.commit()
+    now.commit()
+    past.close()
+    now.close()
+    with log._coordinator.look() as connection:
+        for table in ("groups", "members", "places"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
 
 def test_a_member_with_an_instance_id_that_dies_is_kept_until_its_session_ends(

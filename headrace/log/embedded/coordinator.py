@@ -2,7 +2,8 @@
 
 Version 1 (`PRAGMA user_version`); times are milliseconds of the machine's monotonic clock:
 
-    groups      name, version: another number after every change to the two tables that follow,
+    groups      name, version: another number after every change to the two tables that follow, and
+                whenever the row is made anew,
                 topics: {topic: [id, partitions]} as the targets were worked out for
     members     id, group_name, instance, topics: a JSON list, session_timeout_ms,
                 seen_ms: the last sign of life
@@ -12,7 +13,7 @@ Version 1 (`PRAGMA user_version`); times are milliseconds of the machine's monot
     cursors     queue_id, number, next_offset: never handed out, dead_sequence: the last one given,
                 open_records: how many rows of the partition the next table has
     deliveries  queue_id, number, offset, deliveries: how often it was handed out, owner: to whom,
-                taken_ms: when; RELEASED when it is nobody's; null when it is dead,
+                taken_ms: when; RELEASED_MS when it is nobody's, null when it is dead,
                 dead_sequence, reason: what it goes to the dead-letter topic with
 
 Promises:
@@ -41,6 +42,7 @@ __all__ = ["Coordinator", "now_ms"]
 
 FILE = "~groups.sqlite"  # "~" is in no topic's name
 LOCK = "~groups.lock"
+OPENING = "~groups.opening"
 VERSION = 1
 # Longer than any commit takes; somebody who holds the file for longer has stopped.
 BUSY_TIMEOUT_S = 30.0
@@ -89,8 +91,9 @@ def now_ms() -> int:
 class Coordinator:
     """The file, opened when it is first needed, and anew after a fork. Safe for several threads.
 
-    One connection and a mutex serve all threads: a thread that waits is woken at once, where one
-    with a connection of its own would sleep and look again.
+    Threads wait for a mutex, processes for a lock of the system, and both are woken when it is
+    their turn. SQLite alone would let them sleep and look again: of four processes that take
+    records from a queue as fast as they can, one then waits up to 2 s, and 0.3 s with the lock.
     """
 
     def __init__(self, path: Path, *, sync: bool) -> None:
@@ -107,14 +110,15 @@ class Coordinator:
         """Do what is within as one transaction, alone; an exception takes it back."""
         with self._mutex, self._translated():
             connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):  # it has rolled back by itself
-                    connection.execute("ROLLBACK")
-                raise
+            with locked(self._folder / LOCK):
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):  # it has rolled back by itself
+                        connection.execute("ROLLBACK")
+                    raise
 
     @contextmanager
     def look(self) -> Iterator[sqlite3.Connection]:
@@ -148,7 +152,7 @@ class Coordinator:
             raise UsageError(f"{self._folder}: this log is closed; open it anew.")
         if self._connection is None:
             # Two who make the file, or turn it to WAL, at once would be refused, not made to wait.
-            with locked(self._folder / LOCK):
+            with locked(self._folder / OPENING):
                 self._connection = self._connect()
         return self._connection
 

@@ -7,6 +7,7 @@ for a moment, and never read by both.
 """
 
 import json
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -135,7 +136,10 @@ class GroupBook:
                 member.seen_ms,
             ),
         )
-        self._connection.execute("INSERT OR IGNORE INTO groups VALUES (?, 0, '{}')", (self._group,))
+        # Anywhere, so that a member of the past never takes a later group for the one it knew.
+        self._connection.execute(
+            "INSERT OR IGNORE INTO groups VALUES (?, ?, '{}')", (self._group, secrets.randbits(62))
+        )
 
     def remove(self, members: Iterable[str]) -> None:
         """Remove members; what they read is free."""
@@ -154,8 +158,11 @@ class GroupBook:
         return bool(dead)
 
     def retarget(self, find_topic: FindTopic) -> None:
-        """Work out anew who shall read what, if members or topics are other than before."""
+        """Work out anew who shall read what, since members or topics are other than before."""
         members = self.members()
+        if not members:
+            self.delete()
+            return
         facts: Facts = {}
         for topic in sorted({topic for member in members for topic in member.topics}):
             if (stored := find_topic(topic)) is not None:
@@ -227,6 +234,6 @@ class GroupBook:
         )
 
     def delete(self) -> None:
-        """Forget the group, which has no members."""
+        """Forget the group, which has no members; what it has committed is kept elsewhere."""
         self._connection.execute("DELETE FROM places WHERE group_name = ?", (self._group,))
         self._connection.execute("DELETE FROM groups WHERE name = ?", (self._group,))
