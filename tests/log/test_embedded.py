@@ -11,6 +11,7 @@ from headrace.errors import TopicExists, UsageError
 from headrace.log import Appended, EmbeddedLog, Partition, Producer, Range, Topic, records
 from headrace.log.checks import MAX_PRODUCER_ID_BYTES
 from headrace.log.embedded.files import OpenFile
+from headrace.log.embedded.listing import segment_path
 from headrace.log.embedded.segments import Segment
 from headrace.testing.log_suite import rows, values
 
@@ -138,13 +139,16 @@ def test_the_position_of_an_offset_is_remembered(tmp_path: Path) -> None:
     log.create_topic("t", partitions=1)
     for n in range(300):
         log.append("t", records([str(n) * 300]), partition=0)
-    segment = Segment(tmp_path / "t" / "0", PLACE, 0)
+    segment = Segment(segment_path(tmp_path / "t" / "0", 0), PLACE, 0)
     walked = [segment.locate(offset, size=0)[0] for offset in range(300)]
     assert walked == sorted(set(walked))
     assert len(segment._index) > 2
     for offset in (299, 0, 150, 3, 298, 151):
         assert segment.locate(offset, size=0)[0] == walked[offset]
-        assert Segment(tmp_path / "t" / "0", PLACE, 0).locate(offset, size=0)[0] == walked[offset]
+        assert (
+            Segment(segment_path(tmp_path / "t" / "0", 0), PLACE, 0).locate(offset, size=0)[0]
+            == walked[offset]
+        )
 
 
 def test_batches_stay_valid_after_the_log_is_closed(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from headrace.log.embedded import appender
 from headrace.log.embedded import transactions as log_transactions
 from headrace.log.embedded.ends import read_ends
 from headrace.log.embedded.format import encode_payload
+from headrace.log.embedded.listing import segment_path
 from headrace.log.embedded.reader import Reader
-from headrace.log.embedded.segments import segment_path
 from headrace.log.embedded.transactions import decisions
 from headrace.log.records import check_records
 from headrace.testing.log_suite import values

@@ -11,7 +11,7 @@ import pytest
 from headrace import faults
 from headrace.errors import LogDamaged, PositionLost
 from headrace.log import EmbeddedLog, Extent, Partition, Producer, Range, TopicSettings, records
-from headrace.log.embedded.segments import list_segments, segment_path
+from headrace.log.embedded.listing import list_segments, segment_path
 from headrace.testing.log_suite import values
 
 PLACE = Partition("t", 0)

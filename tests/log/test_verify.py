@@ -8,7 +8,7 @@ import pytest
 
 from headrace.errors import LogDamaged
 from headrace.log import EmbeddedLog, Partition, TopicSettings, records
-from headrace.log.embedded.segments import list_segments, segment_path
+from headrace.log.embedded.listing import list_segments, segment_path
 from headrace.testing.log_suite import values
 
 PLACE = Partition("t", 0)

@@ -36,8 +36,9 @@ from headrace.log.embedded.ends import Ends, Mark, read_ends, write_ends
 from headrace.log.embedded.files import OpenFile, disk_errors, locked
 from headrace.log.embedded.follower import Follower
 from headrace.log.embedded.format import decode_batch_header, encode_batch
+from headrace.log.embedded.listing import list_files, list_replaced, list_segments, segment_path
 from headrace.log.embedded.retention import first_kept
-from headrace.log.embedded.segments import list_segments, lost_file, segment_path
+from headrace.log.embedded.segments import lost_file
 from headrace.log.embedded.tail import Tail
 
 __all__ = ["Appender", "Written"]
@@ -251,17 +252,12 @@ class Appender:
         """
         with self._lock(), disk_errors(self._folder):
             ends = self._follower.catch_up()
-            tail = self._follower.tail
-            holds_records = tail.mark.offset > tail.mark.segment
-            if before_us is not None and holds_records and tail.last_arrival_us < before_us:
-                self._sync_for_roll(ends)
-                ends = self._follower.roll(ends)
-            bases = [base for base in list_segments(self._folder) if base >= ends.first]
-            if bases[0] != ends.first:
+            if before_us is not None and self._follower.tail.last_arrival_us < before_us:
+                ends = self._seal(ends)
+            files = [file for file in list_files(self._folder) if file.base_offset >= ends.first]
+            if files[0].base_offset != ends.first:
                 raise lost_file(self._folder, self._partition, ends.first)
-            first = first_kept(
-                self._folder, self._partition, bases, before_us=before_us, max_bytes=max_bytes
-            )
+            first = first_kept(self._partition, files, before_us=before_us, max_bytes=max_bytes)
             if first > ends.first:
                 ends = write_ends(self._ends_path, ends._replace(first=first))
                 if self._sync:
@@ -269,9 +265,20 @@ class Appender:
                     OpenFile(self._ends_path).sync()
                 faults.reach("log_before_removal")
             # Also what a process left that died between the two.
-            for base in list_segments(self._folder):
-                if base < ends.first:
-                    segment_path(self._folder, base).unlink()
+            for file in [*list_files(self._folder), *list_replaced(self._folder)]:
+                if file.base_offset < ends.first:
+                    file.path.unlink(missing_ok=True)  # a compactor may be faster
+
+    def seal(self) -> None:
+        """Begin a new segment, unless the last one is empty."""
+        with self._lock(), disk_errors(self._folder):
+            self._seal(self._follower.catch_up())
+
+    def _seal(self, ends: Ends) -> Ends:
+        if self._follower.tail.mark.offset == self._follower.tail.mark.segment:
+            return ends
+        self._sync_for_roll(ends)
+        return self._follower.roll(ends)
 
     def exists(self) -> bool:
         """Whether the partition is still there: its topic may have been deleted."""

@@ -7,16 +7,18 @@ that the newer stays whole whatever happens to the write. Slots begin at the byt
 
     byte  size  field
        0     3  magic "HRE"
-       3     1  version, 2
+       3     1  version, 3
        4     4  zero
        8     8  generation: the slot with the larger one counts
       16     8  cuts: another number whenever bytes before the written end were cut
       24    24  acknowledged end: offset, base offset of its segment, byte position in it
       48    24  written end: offset, base offset of its segment, byte position in it
       72     8  first offset
-      80     8  checksum: xxh3_64 of the bytes [0, 80)
+      80     8  compactions: how often compaction has put new files in the place of old ones
+      88     8  checksum: xxh3_64 of the bytes [0, 88)
 
-Version 1 has no first offset, which was always 0, and the checksum in its place.
+Version 2 has no compactions, version 1 no first offset either; both were always 0, and the checksum
+stands in their place.
 A written end at byte 0 of a segment means that the segment is about to be made.
 
 Promises:
@@ -39,8 +41,10 @@ from headrace.log.embedded.files import FILE_MODE, write_whole
 
 __all__ = ["Ends", "Mark", "encode_ends", "read_ends", "write_ends"]
 
-_MAGIC = b"HRE\x02"
-_SLOT = struct.Struct("<4sIQqqqqqqqq")
+_MAGIC = b"HRE\x03"
+_SLOT = struct.Struct("<4sIQqqqqqqqqq")
+_MAGIC_2 = b"HRE\x02"
+_SLOT_2 = struct.Struct("<4sIQqqqqqqqq")
 _MAGIC_1 = b"HRE\x01"
 _SLOT_1 = struct.Struct("<4sIQqqqqqqq")
 _CHECKSUM = struct.Struct("<Q")
@@ -65,12 +69,13 @@ class Ends(NamedTuple):
     acknowledged: Mark
     written: Mark
     first: int = 0
+    compactions: int = 0
 
 
 def encode_ends(ends: Ends) -> bytes:
     """Return the bytes of one slot."""
-    generation, cuts, acknowledged, written, first = ends
-    slot = _SLOT.pack(_MAGIC, 0, generation, cuts, *acknowledged, *written, first)
+    generation, cuts, acknowledged, written, *counts = ends
+    slot = _SLOT.pack(_MAGIC, 0, generation, cuts, *acknowledged, *written, *counts)
     return slot + _CHECKSUM.pack(xxhash.xxh3_64_intdigest(slot))
 
 
@@ -80,7 +85,7 @@ def _decode_slots(data: bytes) -> Ends | None:
         # The newer one first; the other is looked at only if that one is not whole.
         slots.sort(key=lambda slot: slot[_GENERATION][::-1], reverse=True)
     for slot in slots:
-        layout = {_MAGIC: _SLOT, _MAGIC_1: _SLOT_1}.get(slot[:4])
+        layout = {_MAGIC: _SLOT, _MAGIC_2: _SLOT_2, _MAGIC_1: _SLOT_1}.get(slot[:4])
         if layout is None or len(slot) < layout.size + _CHECKSUM.size:
             continue
         _, _, generation, cuts, *marks = layout.unpack_from(slot)

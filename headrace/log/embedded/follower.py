@@ -19,7 +19,8 @@ from headrace.log.base import Partition
 from headrace.log.embedded.ends import Ends, Mark, read_ends, write_ends
 from headrace.log.embedded.files import OpenFile, write_new_file
 from headrace.log.embedded.format import encode_segment_header
-from headrace.log.embedded.segments import damaged, list_segments, map_file, segment_path
+from headrace.log.embedded.listing import list_segments, segment_path
+from headrace.log.embedded.segments import damaged, map_file
 from headrace.log.embedded.tail import Tail, holds_a_batch, load_tail, walk
 
 __all__ = ["Follower", "make_segment"]
@@ -124,10 +125,10 @@ class Follower:
         tail = load_tail(self._folder, self._partition, bases[-1])
         known = ends is not None and ends.written.segment == bases[-1] and ends.written.position > 0
         if ends is None or not known:
-            generation = 0 if ends is None else ends.generation
+            old = Ends(0, 0, tail.mark, tail.mark, bases[0]) if ends is None else ends
             # Cuts becomes another number than before, so that who waits for a sync notices.
-            first = bases[0] if ends is None else ends.first
-            ends = Ends(generation, secrets.randbits(62), tail.mark, tail.mark, first)
+            cuts = secrets.randbits(62)
+            ends = old._replace(cuts=cuts, acknowledged=tail.mark, written=tail.mark)
         self._file = OpenFile(segment_path(self._folder, bases[-1]))
         self._tail, self._cuts = tail, ends.cuts
         return ends, known

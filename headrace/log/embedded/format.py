@@ -26,15 +26,29 @@ Batch, version 1:
        8     8  checksum: xxh3_64 of the bytes [16, length)
       16     8  base offset: that of its first record; the others follow without gaps
       24     8  arrival of all its records, in µs since 1970
-      32     4  count of records, at least 1
+      32     4  count of records, at least 1 (with flag 2 also 0)
       36     4  bytes of the producer id; 0: appended without a producer
       40     8  producer epoch, 0 without a producer
       48     8  producer sequence, 0 without a producer
       56     4  bytes of the payload
-      60     4  flags: 1, the batch belongs to a transaction; a reader refuses one it does not know
+      60     4  flags: 1, the batch belongs to a transaction; 2, it is compacted; a reader refuses
+                what it does not know, and both at once
       64     8  the transaction's number, only with flag 1 (transactions.py)
+      64    24  what is covered, only with flag 2: see below
        …     …  producer id, UTF-8
        …     …  payload: an Arrow IPC encapsulated record batch of base.APPENDS
+
+A compacted batch (compaction.py) covers offsets of which some have no record any more. It has no
+producer: those that matter are in the header of the last segment, which is never compacted. Base
+offset is then the first offset covered, arrival that of its first record, and
+
+    byte  size  field
+      64     8  end offset: the one after the last that is covered
+      72     8  arrival of its last record, in µs since 1970; NO_ARRIVAL without records
+      80     8  the first of the moments from which a tombstone in it may go; NEVER without one
+
+Its payload is of base.RECORDS, so every record keeps offset and arrival; if there are tombstones it
+is of STORED, which adds `until` to them: from when they may go, in µs since 1970.
 
 Magic and length stand outside the checksum: a wrong magic is seen as such, and a wrong length makes
 the checksum cover other bytes and fail.
@@ -47,29 +61,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from headrace.log.base import APPENDS, RECORDS, Producer
 
 __all__ = [
     "BATCH_MAGIC",
+    "NEVER",
     "NO_ARRIVAL",
+    "STORED",
     "BatchHeader",
+    "Covered",
     "SegmentHeader",
     "Unreadable",
     "check_batch",
     "check_place",
+    "decode_appended",
     "decode_batch_header",
     "decode_producer",
     "decode_records",
     "decode_segment_header",
+    "decode_stored",
     "decode_transaction",
     "encode_batch",
+    "encode_compacted",
     "encode_payload",
     "encode_segment_header",
 ]
 
 NO_ARRIVAL = -(1 << 63)
+NEVER = (1 << 63) - 1
+#: A record as compaction sees it; `until` is null but for tombstones that were compacted before.
+STORED = RECORDS.append(pa.field("until", pa.int64()))
 BATCH_MAGIC = b"HRB\x01"
 
 _SEGMENT_MAGIC = b"HRS\x01"
@@ -79,7 +103,11 @@ _BATCH_CHECKED = struct.Struct("<qqIIqqII")
 _ARRIVAL_TYPE = RECORDS.field("arrival").type
 _CHECKED_FROM = 16
 _NUMBER = struct.Struct("<Q")
+_COVERED = struct.Struct("<qqq")
 _IN_TRANSACTION = 1
+_COMPACTED = 2
+# What stands between the fixed part of a batch and the producer's id, by its flags.
+_EXTRA_BYTES = {0: 0, _IN_TRANSACTION: _NUMBER.size, _COMPACTED: _COVERED.size}
 
 
 class Unreadable(Exception):
@@ -95,6 +123,14 @@ class SegmentHeader(NamedTuple):
     producers: dict[str, Producer]
 
 
+class Covered(NamedTuple):
+    """What only a compacted batch says."""
+
+    end_offset: int
+    last_arrival_us: int
+    until_us: int
+
+
 class BatchHeader(NamedTuple):
     """The fixed part of a stored batch."""
 
@@ -108,11 +144,12 @@ class BatchHeader(NamedTuple):
     sequence: int
     payload_bytes: int
     flags: int
+    covered: Covered | None = None
 
     @property
     def content_start(self) -> int:
         """Where the producer's id begins, from the start of the batch."""
-        return _BATCH.size + (_NUMBER.size if self.flags else 0)
+        return _BATCH.size + _EXTRA_BYTES[self.flags]
 
     @property
     def payload_start(self) -> int:
@@ -121,8 +158,15 @@ class BatchHeader(NamedTuple):
 
     @property
     def end_offset(self) -> int:
-        """The offset after its last record."""
+        """The offset after the last one that it covers."""
+        if self.covered is not None:
+            return self.covered.end_offset
         return self.base_offset + self.records
+
+    @property
+    def last_arrival_us(self) -> int:
+        """When its last record arrived; NO_ARRIVAL if it has none."""
+        return self.arrival_us if self.covered is None else self.covered.last_arrival_us
 
 
 def _padding(length: int) -> bytes:
@@ -185,7 +229,28 @@ def encode_batch(
     )
     if transaction is not None:
         checked += _NUMBER.pack(transaction)
-    checked += name + _padding(len(name))
+    return _frame(checked + name + _padding(len(name)), payload)
+
+
+def encode_compacted(records: pa.RecordBatch, *, base_offset: int, end_offset: int) -> bytes:
+    """Return the bytes of a compacted batch of STORED that covers `[base_offset, end_offset)`."""
+    count = records.num_rows
+    arrivals = records.column("arrival").view(pa.int64())
+    until = records.column("until")
+    until_us = NEVER
+    if until.null_count == count:
+        records = records.select(RECORDS.names)
+    else:
+        until_us = pc.min(until).as_py()
+    payload = records.serialize()
+    first_us, last_us = (arrivals[0].as_py(), arrivals[-1].as_py()) if count else (NO_ARRIVAL,) * 2
+    checked = _BATCH_CHECKED.pack(
+        base_offset, first_us, count, 0, 0, 0, payload.size, _COMPACTED
+    ) + _COVERED.pack(end_offset, last_us, until_us)
+    return _frame(checked, payload)
+
+
+def _frame(checked: bytes, payload: Any) -> bytes:
     padding = _padding(payload.size)
     digest = xxhash.xxh3_64(checked)
     digest.update(payload)
@@ -202,18 +267,33 @@ def decode_batch_header(view: memoryview, position: int) -> BatchHeader:
     magic, *fields = _BATCH.unpack_from(view, position)
     if magic != BATCH_MAGIC:
         raise Unreadable(f"a batch of version 1 begins with HRB and 1, not {magic!r}")
-    header = BatchHeader._make(fields)
-    length = header.payload_start + header.payload_bytes + -header.payload_bytes % 8
-    known = header.flags in (0, _IN_TRANSACTION)
-    if header.length != length or header.records == 0 or not known:
+    header = BatchHeader(*fields)
+    known = header.flags in _EXTRA_BYTES
+    if header.flags == _COMPACTED:
+        header = _decode_covered(view, position, header)
+    fits = header.covered is not None or header.records > 0
+    if not known or not fits or header.length != _batch_length(header):
         raise Unreadable("the fields of the batch header do not fit each other")
     if position + header.length > len(view):
         raise Unreadable("the file ends within a batch")
     return header
 
 
+def _batch_length(header: BatchHeader) -> int:
+    return header.payload_start + header.payload_bytes + -header.payload_bytes % 8
+
+
+def _decode_covered(view: memoryview, position: int, header: BatchHeader) -> BatchHeader:
+    if position + _BATCH.size + _COVERED.size > len(view):
+        raise Unreadable("the file ends within a batch header")
+    covered = Covered._make(_COVERED.unpack_from(view, position + _BATCH.size))
+    if covered.end_offset - header.base_offset < max(header.records, 1):
+        raise Unreadable("the batch covers fewer offsets than it has records")
+    return header._replace(covered=covered)
+
+
 def check_place(header: BatchHeader, offset: int) -> None:
-    """Verify that a batch holds an offset. Unreadable: it belongs elsewhere."""
+    """Verify that a batch covers an offset. Unreadable: it belongs elsewhere."""
     if not header.base_offset <= offset < header.end_offset:
         raise Unreadable(f"the batch holds the offsets from {header.base_offset} on")
 
@@ -236,18 +316,17 @@ def decode_producer(view: memoryview, position: int, header: BatchHeader) -> Pro
 
 def decode_transaction(view: memoryview, position: int, header: BatchHeader) -> int | None:
     """Return the number of the transaction that a batch belongs to, if it does."""
-    if not header.flags:
+    if header.flags != _IN_TRANSACTION:
         return None
     return int(_NUMBER.unpack_from(view, position + _BATCH.size)[0])
 
 
 def decode_records(buffer: Any, position: int, header: BatchHeader) -> pa.RecordBatch:
     """Return a batch's records as RECORDS; keys, values and headers stay where they are mapped."""
-    start = position + header.payload_start
-    stored = pa.ipc.read_record_batch(buffer.slice(start, header.payload_bytes), APPENDS)
+    if header.covered is not None:
+        return decode_stored(buffer, position, header).select(RECORDS.names)
     count = header.records
-    if stored.num_rows != count:
-        raise Unreadable("the payload holds another number of records than the batch header says")
+    stored = decode_appended(buffer, position, header)
     offset = np.arange(header.base_offset, header.end_offset, dtype=np.int64)
     arrival = np.full(count, header.arrival_us, np.int64)
     # Not pa.array: its first call imports pandas (0.3 s), each call asks that about types.
@@ -257,3 +336,28 @@ def decode_records(buffer: Any, position: int, header: BatchHeader) -> pa.Record
         *stored.columns,
     ]
     return pa.RecordBatch.from_arrays(columns, schema=RECORDS)
+
+
+def decode_appended(buffer: Any, position: int, header: BatchHeader) -> pa.RecordBatch:
+    """Return the records of a batch that is not compacted as they were appended, as APPENDS."""
+    return _decode_payload(buffer, position, header, APPENDS)
+
+
+def decode_stored(buffer: Any, position: int, header: BatchHeader) -> pa.RecordBatch:
+    """Return the records of a compacted batch as STORED."""
+    assert header.covered is not None
+    if header.covered.until_us != NEVER:
+        return _decode_payload(buffer, position, header, STORED)
+    records = _decode_payload(buffer, position, header, RECORDS)
+    columns = [*records.columns, pa.nulls(header.records, pa.int64())]
+    return pa.RecordBatch.from_arrays(columns, schema=STORED)
+
+
+def _decode_payload(
+    buffer: Any, position: int, header: BatchHeader, schema: pa.Schema
+) -> pa.RecordBatch:
+    start = position + header.payload_start
+    stored = pa.ipc.read_record_batch(buffer.slice(start, header.payload_bytes), schema)
+    if stored.num_rows != header.records:
+        raise Unreadable("the payload holds another number of records than the batch header says")
+    return stored

@@ -4,7 +4,8 @@ Promises:
 - A reader takes no lock and sees nothing past the acknowledged end.
 - Large batches are handed out where they are mapped; runs of small ones are copied together, so
   that a topic filled record by record does not cost its reader a batch per record.
-- A split reads the same records in any process, from the files alone.
+- A split reads the same records in any process, from the files alone; what compaction removed
+  meanwhile is left out, and so it is where a range is read while it is compacted.
 """
 
 import bisect
@@ -20,15 +21,8 @@ from headrace.errors import UsageError
 from headrace.log.base import Extent, Partition, Range
 from headrace.log.checks import check_range
 from headrace.log.embedded.ends import Ends, read_ends
-from headrace.log.embedded.segments import (
-    MAX_OPEN_SEGMENTS,
-    Piece,
-    Segment,
-    gone,
-    list_segments,
-    lost_file,
-    segment_path,
-)
+from headrace.log.embedded.listing import SegmentFile, list_files, segment_path
+from headrace.log.embedded.segments import MAX_OPEN_SEGMENTS, Piece, Segment, gone, lost_file
 
 __all__ = ["EmbeddedSplit", "Reader"]
 
@@ -62,8 +56,9 @@ class Reader:
         self._folder = folder
         self._partition = partition
         self._mutex = threading.Lock()
-        self._bases: list[int] = []
-        self._segments: OrderedDict[int, Segment] = OrderedDict()
+        self._files: list[SegmentFile] = []
+        self._compactions = 0  # before the files were listed
+        self._segments: OrderedDict[Path, Segment] = OrderedDict()
 
     def extent(self, ends: Ends) -> Extent:
         """Return what readers may see while the partition ends like this."""
@@ -110,58 +105,91 @@ class Reader:
 
     def _parts(self, range: Range, ends: Ends) -> Iterator[tuple[Segment, int, int, int]]:
         """Yield (segment, start, end, bytes to map) for every segment with records of the range."""
-        bases = self._list(ends)
-        for base, next_base in zip(bases, [*bases[1:], ends.acknowledged.offset], strict=True):
-            start, end = max(range.start, base), min(range.end, next_base)
-            if start < end:
-                segment = self._segment(base)
-                yield segment, start, end, self._size(segment, ends)
+        files = self._list(ends)
+        start = range.start
+        while start < range.end:
+            after = bisect.bisect_right(files, start, key=lambda file: file.base_offset)
+            if after == 0:
+                raise gone(self._partition, start, segment_path(self._folder, start))
+            file = files[after - 1]
+            if file.end_offset is not None and file.end_offset <= start:
+                raise lost_file(self._folder, self._partition, file.end_offset)
+            try:
+                segment, size = self._segment(file), self._size(file, ends)
+                segment.buffer(size)
+            except FileNotFoundError:
+                # Retention took the segment, or compaction put another in its place.
+                files = self._list_anew(start)
+                continue
+            next_base = files[after].base_offset if after < len(files) else range.end
+            end = min(range.end, file.end_offset or next_base)
+            yield segment, start, end, size
+            start = end
 
-    def _size(self, segment: Segment, ends: Ends) -> int:
-        """Return how far a segment's acknowledged bytes reach. PositionLost."""
-        if segment.base_offset == ends.acknowledged.segment:
+    def _size(self, file: SegmentFile, ends: Ends) -> int:
+        """Return how far a segment's acknowledged bytes reach. FileNotFoundError."""
+        if file.end_offset is None and file.base_offset == ends.acknowledged.segment:
             return ends.acknowledged.position
         # A segment that is not the last was complete when it was first mapped after the roll; one
         # mapped before is mapped again, since its length grew past the mapping.
-        try:
-            return segment.path.stat().st_size
-        except FileNotFoundError as error:
-            raise gone(self._partition, segment.base_offset, segment.path) from error
+        return file.path.stat().st_size
 
     def offset_at(self, time_us: int, ends: Ends) -> int:
         """Return the first offset that arrived at a time or later; the end if there is none."""
-        bases = self._list(ends)
-        # A segment's header says when the last record before it arrived, and arrival never goes
-        # back: what is sought is in the last segment before which all is too early.
-        after = bisect.bisect_left(
-            bases, time_us, lo=1, key=lambda base: self._segment(base).header().last_arrival_us
-        )
-        segment = self._segment(bases[after - 1])
-        return segment.offset_at(time_us, size=self._size(segment, ends))
+        while True:
+            files = self._list(ends)
+            # A segment's header says when the last record before it arrived, and arrival never goes
+            # back: what is sought is in the last segment before which all is too early.
+            try:
+                after = bisect.bisect_left(files, time_us, lo=1, key=self._arrived_before)
+                file = files[after - 1]
+                found = self._segment(file).offset_at(time_us, size=self._size(file, ends))
+                return min(found, ends.acknowledged.offset)
+            except FileNotFoundError:
+                self._list_anew(ends.first)
 
-    def _list(self, ends: Ends) -> list[int]:
+    def _arrived_before(self, file: SegmentFile) -> int:
+        return self._segment(file).header().last_arrival_us
+
+    def _list(self, ends: Ends) -> list[SegmentFile]:
         with self._mutex:
-            if not self._bases or self._bases[-1] < ends.acknowledged.segment:
-                self._bases = list_segments(self._folder)
-            for base in [base for base in self._segments if base < ends.first]:
-                del self._segments[base]
-            # A segment past the acknowledged end was made after these ends were read.
-            bases = [b for b in self._bases if ends.first <= b <= ends.acknowledged.segment]
-        if bases[:1] != [ends.first]:
+            last = self._files[-1].base_offset if self._files else -1
+            stale = last < ends.acknowledged.segment or self._compactions != ends.compactions
+            # A mapping keeps a removed file's bytes on the disk.
+            for path, segment in list(self._segments.items()):
+                if segment.base_offset < ends.first:
+                    del self._segments[path]
+        known = self._list_anew(ends.first, ends.compactions) if stale else self._files
+        # A segment past the acknowledged end was made after these ends were read.
+        last = ends.acknowledged.segment
+        files = [file for file in known if ends.first <= file.base_offset <= last]
+        if not files or files[0].base_offset != ends.first:
             now = read_ends(self._folder / "ends")
             if now is None or now.first > ends.first:
                 raise gone(self._partition, ends.first, segment_path(self._folder, ends.first))
             raise lost_file(self._folder, self._partition, ends.first)
-        return bases
+        return files
 
-    def _segment(self, base: int) -> Segment:
+    def _list_anew(self, offset: int, compactions: int | None = None) -> list[SegmentFile]:
+        """List the segments for who reads at an offset. PositionLost: the topic is gone."""
+        try:
+            files = list_files(self._folder)
+        except FileNotFoundError as error:
+            raise gone(self._partition, offset, segment_path(self._folder, offset)) from error
+        listed = {file.path for file in files}
         with self._mutex:
-            try:
-                segment = self._segments.pop(base, None)
-                segment = segment or Segment(self._folder, self._partition, base)
-            except FileNotFoundError as error:
-                raise gone(self._partition, base, segment_path(self._folder, base)) from error
-            self._segments[base] = segment
+            self._files = files
+            self._compactions = self._compactions if compactions is None else compactions
+            for path in [path for path in self._segments if path not in listed]:
+                del self._segments[path]
+        return files
+
+    def _segment(self, file: SegmentFile) -> Segment:
+        """Return a segment, mapped. FileNotFoundError: it is no longer there."""
+        with self._mutex:
+            segment = self._segments.pop(file.path, None)
+            segment = segment or Segment(file.path, self._partition, file.base_offset)
+            self._segments[file.path] = segment
             if len(self._segments) > MAX_OPEN_SEGMENTS:
                 self._segments.popitem(last=False)
             return segment

@@ -4,18 +4,19 @@ Promises:
 - Whatever a reader is given passed its checksum; bytes that fail it raise LogDamaged with the file,
   the byte and `topic/partition@offset`.
 - Bytes past the acknowledged end are mapped but never looked at, so cutting them is safe.
+- A piece whose file was compacted since is found again by its offsets.
 - An offset is found without walking from the start each time: the index keeps one position per
   INDEX_BYTES of a segment and the last one looked up, for at most MAX_OPEN_SEGMENTS segments of a
   partition.
 """
 
 import bisect
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from headrace.errors import LogDamaged, PositionLost
@@ -30,6 +31,7 @@ from headrace.log.embedded.format import (
     decode_records,
     decode_segment_header,
 )
+from headrace.log.embedded.listing import SegmentFile, list_files, list_segments, segment_path
 
 __all__ = [
     "MAX_OPEN_SEGMENTS",
@@ -37,25 +39,12 @@ __all__ = [
     "Segment",
     "damaged",
     "gone",
-    "list_segments",
     "lost_file",
     "map_file",
-    "segment_path",
 ]
 
 INDEX_BYTES = 64 * 1024
 MAX_OPEN_SEGMENTS = 64
-
-
-def segment_path(folder: Path, base_offset: int) -> Path:
-    """Return where a partition keeps the segment that begins at an offset."""
-    return folder / f"{base_offset:020d}.log"
-
-
-def list_segments(folder: Path) -> list[int]:
-    """Return the base offsets of a partition's segments, in order."""
-    names = (name for name in os.listdir(folder) if name.endswith(".log"))
-    return sorted(int(name.removesuffix(".log")) for name in names)
 
 
 def map_file(path: Path) -> Any:
@@ -105,7 +94,12 @@ class Piece(NamedTuple):
 
     def read(self, buffer: Any = None) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield (stored bytes, records in the piece) of each batch. Needs no lock. LogDamaged."""
-        buffer = self._map() if buffer is None else buffer
+        if buffer is None:
+            try:
+                buffer = map_file(self.path)
+            except FileNotFoundError as error:
+                yield from self._read_compacted(error)
+                return
         view = memoryview(buffer)
         position, offset = self.position, self.start
         while offset < self.end:
@@ -116,25 +110,50 @@ class Piece(NamedTuple):
                 records = decode_records(buffer, position, header)
             except Unreadable as error:
                 raise damaged(self.path, position, self.partition, offset, str(error)) from error
-            skip = offset - header.base_offset
-            count = min(header.end_offset, self.end) - offset
-            if count < header.records:
-                records = records.slice(skip, count)
-            yield header.length, records
-            position, offset = position + header.length, offset + count
+            end = min(header.end_offset, self.end)
+            if end - offset < header.end_offset - header.base_offset:
+                records = _cut_out(records, header, offset, end)
+            if records.num_rows:
+                yield header.length, records
+            position, offset = position + header.length, end
 
-    def _map(self) -> Any:
-        try:
-            return map_file(self.path)
-        except FileNotFoundError as error:
-            raise gone(self.partition, self.start, self.path) from error
+    def _read_compacted(self, missing: FileNotFoundError) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Read the piece from what compaction put in the place of its file. PositionLost."""
+        while True:
+            # It merges segments and never cuts one, so all of the piece is in one file.
+            file = _compacted_file(self.path.parent, self.start)
+            if file is None or file.path == self.path:
+                raise gone(self.partition, self.start, self.path) from missing
+            try:
+                segment = Segment(file.path, self.partition, file.base_offset)
+            except FileNotFoundError:
+                continue  # it was compacted once more
+            piece = segment.piece(self.start, self.end, size=0)
+            yield from piece.read(segment.buffer(0))
+            return
+
+
+def _compacted_file(folder: Path, offset: int) -> SegmentFile | None:
+    try:
+        files = list_files(folder)
+    except FileNotFoundError:
+        return None  # the topic was deleted
+    covering = [f for f in files if f.base_offset <= offset < (f.end_offset or 0)]
+    return covering[0] if covering else None
+
+
+def _cut_out(records: pa.RecordBatch, header: BatchHeader, start: int, end: int) -> pa.RecordBatch:
+    if header.covered is None:
+        return records.slice(start - header.base_offset, end - start)
+    first, last = np.searchsorted(records.column("offset").to_numpy(), [start, end])
+    return records.slice(first, last - first)
 
 
 class Segment:
     """One segment, mapped, with the index of what was walked so far. Safe for several threads."""
 
-    def __init__(self, folder: Path, partition: Partition, base_offset: int) -> None:
-        self.path = segment_path(folder, base_offset)
+    def __init__(self, path: Path, partition: Partition, base_offset: int) -> None:
+        self.path = path
         self.base_offset = base_offset
         self._partition = partition
         self._mutex = threading.Lock()
@@ -161,7 +180,7 @@ class Segment:
         return self._buffer
 
     def locate(self, offset: int, *, size: int) -> tuple[int, BatchHeader]:
-        """Return the byte and the header of the batch that holds an offset.
+        """Return the byte and the header of the batch that covers an offset.
 
         `size` is how far the segment's acknowledged bytes reach. LogDamaged.
         """
@@ -193,16 +212,20 @@ class Segment:
 
         Batches are walked one by one: some 2 us each.
         """
-        view = memoryview(self.buffer(size))
+        buffer = self.buffer(size)
+        view = memoryview(buffer)
         offset, position = self.base_offset, self.header().length
         while position < size:
             try:
                 header = decode_batch_header(view, position)
                 check_place(header, offset)
+                if header.last_arrival_us >= time_us:
+                    if header.covered is None:
+                        return offset
+                    check_batch(view, position, header)
+                    return _arrived_at(decode_records(buffer, position, header), time_us)
             except Unreadable as error:
                 raise damaged(self.path, position, self._partition, offset, str(error)) from error
-            if header.arrival_us >= time_us:
-                return offset
             offset, position = header.end_offset, position + header.length
         return offset
 
@@ -210,3 +233,9 @@ class Segment:
         """Return where the offsets `[start, end)` of this segment are. LogDamaged."""
         position, _ = self.locate(start, size=size)
         return Piece(self.path, self._partition, position, start, end)
+
+
+def _arrived_at(records: pa.RecordBatch, time_us: int) -> int:
+    """Return the offset of the first record that arrived at a time or later; there is one."""
+    arrivals = records.column("arrival").view(pa.int64()).to_numpy()
+    return int(records.column("offset")[int(np.searchsorted(arrivals, time_us))].as_py())

@@ -27,7 +27,8 @@ from headrace.log.embedded.format import (
     decode_producer,
     decode_transaction,
 )
-from headrace.log.embedded.segments import Segment, damaged, map_file, segment_path
+from headrace.log.embedded.listing import segment_path
+from headrace.log.embedded.segments import Segment, damaged, map_file
 
 __all__ = ["Tail", "holds_a_batch", "load_tail", "walk"]
 
@@ -57,7 +58,8 @@ class Tail:
 
 def load_tail(folder: Path, partition: Partition, base_offset: int) -> Tail:
     """Return the tail at the start of a segment. LogDamaged: its header is not readable."""
-    header = Segment(folder, partition, base_offset).header()
+    path = segment_path(folder, base_offset)
+    header = Segment(path, partition, base_offset).header()
     mark = Mark(base_offset, base_offset, header.length)
     return Tail(mark, header.last_arrival_us, header.producers)
 

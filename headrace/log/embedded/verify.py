@@ -3,14 +3,18 @@
 A damaged batch is reported, and the search goes on behind it, so that one look finds everything.
 """
 
+import bisect
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
 
 from headrace.log.base import Partition
 from headrace.log.embedded.ends import Ends, read_ends
 from headrace.log.embedded.format import (
+    BatchHeader,
     Unreadable,
     check_batch,
     check_place,
@@ -18,7 +22,8 @@ from headrace.log.embedded.format import (
     decode_records,
     decode_segment_header,
 )
-from headrace.log.embedded.segments import damaged, list_segments, lost_file, map_file, segment_path
+from headrace.log.embedded.listing import SegmentFile, list_files, segment_path
+from headrace.log.embedded.segments import damaged, lost_file, map_file
 from headrace.log.embedded.tail import holds_a_batch
 
 __all__ = ["CheckedSegment", "verify_partition"]
@@ -36,26 +41,44 @@ class CheckedSegment(NamedTuple):
 
 def verify_partition(folder: Path, partition: Partition, ends: Ends) -> Iterator[CheckedSegment]:
     """Yield what is found in each segment, oldest first, up to the acknowledged end."""
-    last = ends.acknowledged.segment
-    bases = [base for base in list_segments(folder) if ends.first <= base <= last]
-    if bases[:1] != [ends.first]:
-        bases.insert(0, ends.first)
-    for base, following in pairwise([*bases, ends.acknowledged.offset]):
-        size = ends.acknowledged.position if base == last else None
+    offset: int | None = ends.first
+    while offset is not None:
+        file, following = _find(folder, offset, ends)
+        last = file.end_offset is None and file.base_offset == ends.acknowledged.segment
+        size = ends.acknowledged.position if last else None
+        end_offset = ends.acknowledged.offset if following is None else following
         try:
-            yield _verify_segment(folder, partition, base, following, size)
+            yield _verify_segment(file, partition, file.end_offset or end_offset, size)
         except FileNotFoundError:
             now = read_ends(folder / "ends")
-            if now is not None and base < now.first:
-                continue  # retention removed it meanwhile
-            lost = str(lost_file(folder, partition, base))
-            yield CheckedSegment(partition, segment_path(folder, base), 0, 0, (lost,))
+            if now is None or now.first <= file.base_offset:  # retention did not remove it
+                if file == _find(folder, offset, ends)[0]:
+                    lost = str(lost_file(folder, partition, file.base_offset))
+                    yield CheckedSegment(partition, file.path, 0, 0, (lost,))
+                else:
+                    continue  # compacted meanwhile: look at what took its place
+        offset = following
+
+
+def _find(folder: Path, offset: int, ends: Ends) -> tuple[SegmentFile, int | None]:
+    """Return the segment with an offset, as if it were there, and where the next one begins."""
+    files = [f for f in list_files(folder) if f.base_offset <= ends.acknowledged.segment]
+    after = bisect.bisect_right(files, offset, key=lambda file: file.base_offset)
+    following = files[after].base_offset if after < len(files) else None
+    if after == 0:
+        return SegmentFile(offset, segment_path(folder, offset)), following
+    file = files[after - 1]
+    if file.end_offset is not None and file.end_offset <= offset:
+        return SegmentFile(offset, segment_path(folder, offset)), following
+    if file.end_offset is not None and following is not None:
+        following = file.end_offset
+    return file, following
 
 
 def _verify_segment(
-    folder: Path, partition: Partition, base: int, following: int, size: int | None
+    file: SegmentFile, partition: Partition, following: int, size: int | None
 ) -> CheckedSegment:
-    path = segment_path(folder, base)
+    base, path, *_ = file
     buffer = map_file(path)
     view = memoryview(buffer)
     size = len(view) if size is None else size
@@ -76,7 +99,7 @@ def _verify_segment(
             header = decode_batch_header(view, position)
             check_batch(view, position, header)
             check_place(header, offset)
-            decode_records(buffer, position, header)
+            _check_order(decode_records(buffer, position, header), header)
         except Unreadable as error:
             note(position, offset, str(error))
             position = holds_a_batch(view, position, size)
@@ -88,3 +111,14 @@ def _verify_segment(
     if not damages and offset != following:
         note(size, offset, f"the file ends, but records up to offset {following} were in it")
     return CheckedSegment(partition, path, records, size, tuple(damages))
+
+
+def _check_order(records: pa.RecordBatch, header: BatchHeader) -> None:
+    """Verify that the records of a compacted batch are in order, and within what it covers."""
+    if header.covered is None:
+        return
+    offsets = records.column("offset").to_numpy()
+    arrivals = records.column("arrival").view(pa.int64()).to_numpy()
+    place = np.concatenate(([header.base_offset - 1], offsets, [header.end_offset]))
+    if not (np.diff(place) > 0).all() or not (np.diff(arrivals) >= 0).all():
+        raise Unreadable("the records of the batch are not in order")
