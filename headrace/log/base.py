@@ -13,6 +13,8 @@ Promises every implementation keeps, held by `headrace.testing.log_contract`:
   So of two live producers with one id the newer fences the older, wherever it has appended.
 - Retention removes the oldest records only, and no more than a topic's settings say. Who asks for
   one that is gone gets PositionLost with the first offset that is left.
+- Compaction removes a record only when a newer one of its key is there, or when it is a tombstone
+  past its time; what stays keeps offset, arrival and order. Its range still reads, with gaps.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,11 +61,16 @@ Acks = Literal[1, "all"]
 class TopicSettings(NamedTuple):
     """How long a topic keeps its records; None is forever, and without a limit.
 
-    Both say what is kept at least: records go in the chunks that they are stored in.
+    All say what is kept at least: records go in the chunks that they are stored in.
     """
 
     retention_ms: int | None = None  # by arrival
     retention_bytes: int | None = None  # of each partition
+    #: Keep at least the newest record of each key. Records without a key are refused.
+    compact: bool = False
+    #: How long a tombstone, a record without a value, stays after it was first compacted: a reader
+    #: that is no slower than this sees every deletion.
+    tombstone_ms: int = 86_400_000
 
 
 class Topic(NamedTuple):
@@ -248,7 +255,7 @@ class Log(Protocol):
         ...
 
     def maintain(self) -> None:
-        """Remove what retention no longer keeps, where nobody else does it."""
+        """Remove what retention and compaction no longer keep, where nobody else does it."""
         ...
 
     def close(self) -> None:

@@ -46,12 +46,18 @@ def check_topic(topic: Topic) -> None:
         raise InvalidTopic(
             f"{name}: a topic cannot have {partitions} partitions. Use 1 to {MAX_PARTITIONS}."
         )
-    for setting, value in settings._asdict().items():
+    for setting in ("retention_ms", "retention_bytes"):
+        value = getattr(settings, setting)
         if value is not None and value < 1:
             raise InvalidTopic(
                 f"{name}: {setting} cannot be {value}. Use 1 or more, or leave it out to keep "
                 f"everything."
             )
+    if settings.tombstone_ms < 0:
+        raise InvalidTopic(
+            f"{name}: tombstone_ms cannot be {settings.tombstone_ms}. Use 0 or more; a reader that "
+            f"is slower than that may miss a deletion."
+        )
 
 
 def changed_topic(old: Topic, partitions: int | None, settings: TopicSettings | None) -> Topic:

@@ -2,7 +2,8 @@
 
 Promises:
 - `records` makes of Python lists what `append` takes.
-- `check_records` refuses a table with a record over the limit before anything is written.
+- `check_records` refuses a table with a record over the limit before anything is written, and
+  `check_keys` one without a key where every record needs one.
 - `share_out` keeps the order of the rows within each partition.
 """
 
@@ -18,7 +19,14 @@ from headrace.errors import RecordTooLarge, UsageError
 from headrace.log.base import APPENDS, HEADERS, MAX_RECORD_BYTES
 from headrace.log.murmur2 import partition_of
 
-__all__ = ["MAX_APPEND_BYTES", "check_records", "record_bytes", "records", "share_out"]
+__all__ = [
+    "MAX_APPEND_BYTES",
+    "check_keys",
+    "check_records",
+    "record_bytes",
+    "records",
+    "share_out",
+]
 
 # What one append may bring. One append is one stored batch per partition, whole or not there, so
 # it has to fit the 32-bit lengths of Arrow's binary columns, with room to spare.
@@ -112,6 +120,18 @@ def check_records(
                 f"Nothing was appended; store the payload elsewhere and append a reference to it."
             )
     return batch
+
+
+def check_keys(batch: pa.RecordBatch, *, topic: str) -> None:
+    """Refuse a record without a key, as a compacted topic must. UsageError names the first one."""
+    keys = batch.column("key")
+    if keys.null_count:
+        index = int(np.argmax(keys.is_null().to_numpy(zero_copy_only=False)))
+        raise UsageError(
+            f"{topic}: record {index} of this append has no key, and a compacted topic keeps the "
+            f"newest record of each key. Nothing was appended; give every record a key, or stop "
+            f"compacting: `headrace topics change {topic} --no-compact`."
+        )
 
 
 def record_bytes(batch: pa.RecordBatch) -> npt.NDArray[np.int64]:

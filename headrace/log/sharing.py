@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headrace.log.base import MAX_RECORD_BYTES, Append, Partition, Topic
 from headrace.log.checks import check_partition, check_producer
-from headrace.log.records import check_records, share_out
+from headrace.log.records import check_keys, check_records, share_out
 
 __all__ = ["PRODUCER_HEADER_BYTES", "KeylessTurns", "share_append"]
 
@@ -60,6 +60,8 @@ def share_append(
         check_partition(Partition(topic.name, append.partition), topic)
     extra = 0 if append.producer is None else PRODUCER_HEADER_BYTES
     batch = check_records(append.records, topic=topic.name, max_bytes=MAX_RECORD_BYTES + extra)
+    if topic.settings.compact:
+        check_keys(batch, topic=topic.name)
     if batch.num_rows == 0:
         return []
     if append.partition is not None:

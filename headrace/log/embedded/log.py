@@ -404,7 +404,7 @@ class EmbeddedLog(SharedReading):
 
     def _expire(self, name: str) -> None:
         topic = self.topic(name)
-        keep_ms, max_bytes = topic.settings
+        keep_ms, max_bytes = topic.settings.retention_ms, topic.settings.retention_bytes
         if keep_ms is None and max_bytes is None:
             return
         before_us = None if keep_ms is None else self._clock() - keep_ms * 1000

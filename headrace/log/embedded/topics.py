@@ -1,8 +1,9 @@
 """Topics as folders: `<log>/<topic>/topic.json`, and one folder per partition.
 
-`topic.json`, version 2: {"version": 2, "id": <random>, "partitions": <number>,
-"retention_ms": <number or null>, "retention_bytes": <number or null>}. The id tells a topic from an
-older one of the same name. Version 1 has `partitions` only.
+`topic.json`, version 3: {"version": 3, "id": <random>, "partitions": <number>,
+"retention_ms": <number or null>, "retention_bytes": <number or null>, "compact": <true or false>,
+"tombstone_ms": <number>}. The id tells a topic from an older one of the same name. Version 2 has
+neither `compact` nor `tombstone_ms`, version 1 has `partitions` only.
 
 Promises:
 - A topic is there whole, with all its partitions, or not at all; of two who create it at once, one
@@ -44,7 +45,7 @@ __all__ = [
     "topic_stamp",
 ]
 
-VERSION = 2
+VERSION = 3
 # "~" is in no topic's name.
 _LOCK = "~lock"
 _CREATING = "~creating-"
@@ -154,12 +155,13 @@ def load_topic(path: Path, name: str) -> StoredTopic:
             f"{name!r}: no such topic in {path}. Make it: `headrace append {name} --create`."
         )
     content = json.loads(file.read_bytes())
-    if content.get("version") not in (1, VERSION):
+    if content.get("version") not in (1, 2, VERSION):
         raise LogError(
             f"{file}: this topic has format version {content.get('version')}, this Headrace reads "
-            f"versions 1 and {VERSION}. Use the Headrace that made it, or a newer one."
+            f"versions 1 to {VERSION}. Use the Headrace that made it, or a newer one."
         )
-    settings = TopicSettings(content.get("retention_ms"), content.get("retention_bytes"))
+    stored = {name: content[name] for name in TopicSettings._fields if name in content}
+    settings = TopicSettings(**stored)
     return StoredTopic(Topic(name, content["partitions"], settings), content.get("id", ""))
 
 

@@ -48,14 +48,28 @@ _UNKNOWN = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE}
 _CONFIG = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": str(MAX_MESSAGE_BYTES)}
 
 
-def _retention(settings: TopicSettings) -> dict[str, str]:
+def _config_of(settings: TopicSettings) -> dict[str, str]:
+    """Return settings as Kafka's own. Compacted, it removes by age or size only if told to."""
     kept = {"retention.ms": settings.retention_ms, "retention.bytes": settings.retention_bytes}
-    return {key: str(-1 if value is None else value) for key, value in kept.items()}
+    limited = any(value is not None for value in kept.values())
+    policy = "delete" if not settings.compact else "compact,delete" if limited else "compact"
+    return {
+        **{key: str(-1 if value is None else value) for key, value in kept.items()},
+        "cleanup.policy": policy,
+        "delete.retention.ms": str(settings.tombstone_ms),
+    }
 
 
 def _settings(config: Mapping[str, ConfigEntry]) -> TopicSettings:
-    kept = (int(config[key].value or -1) for key in ("retention.ms", "retention.bytes"))
-    return TopicSettings(*(None if value < 0 else value for value in kept))
+    ms, size = (int(config[key].value or -1) for key in ("retention.ms", "retention.bytes"))
+    policy = config["cleanup.policy"].value or ""
+    deletes = "delete" in policy
+    return TopicSettings(
+        None if ms < 0 or not deletes else ms,
+        None if size < 0 or not deletes else size,
+        "compact" in policy,
+        int(config["delete.retention.ms"].value or 0),
+    )
 
 
 class Found(NamedTuple):
@@ -95,7 +109,7 @@ class KafkaTopics:
                 f"{name!r} cannot be a topic's name: the log keeps its producers' sequences in "
                 f"{PRODUCERS_TOPIC!r}. Use another name."
             )
-        self.make(name, topic.partitions, {**_CONFIG, **_retention(topic.settings)})
+        self.make(name, topic.partitions, {**_CONFIG, **_config_of(topic.settings)})
         return topic
 
     def make(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
@@ -158,7 +172,7 @@ class KafkaTopics:
         if new.settings != old.settings:
             entries = [
                 ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
-                for key, value in _retention(new.settings).items()
+                for key, value in _config_of(new.settings).items()
             ]
             resource = ConfigResource(
                 ResourceType.TOPIC, self.kafka_name(name), incremental_configs=entries
