@@ -18,6 +18,7 @@ SLOW = (
     "cli",
     "store",
     "log/test_acks.py",
+    "log/test_compaction_crash.py",
     "log/test_contract.py",
     "log/test_crash.py",
     "log/test_kafka.py",

@@ -49,6 +49,7 @@ from headrace.log.base import (
 from headrace.log.records import records
 from headrace.testing.log_commits import CommitTests
 from headrace.testing.log_deaths import DeathTests
+from headrace.testing.log_lifetime import LifetimeTests
 from headrace.testing.log_producers import ProducerTests
 from headrace.testing.log_queues import QueueTests
 from headrace.testing.log_sending import SendingTests
@@ -71,7 +72,15 @@ def _microseconds(time: datetime) -> int:
     return (time - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
 
 
-class LogContract(TopicTests, ProducerTests, DeathTests, CommitTests, SendingTests, QueueTests):
+class LogContract(
+    TopicTests,
+    LifetimeTests,
+    ProducerTests,
+    DeathTests,
+    CommitTests,
+    SendingTests,
+    QueueTests,
+):
     """The whole suite."""
 
     # Appending and reading.

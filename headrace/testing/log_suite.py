@@ -17,9 +17,21 @@ from headrace.log.groups import Groups
 from headrace.log.murmur2 import partition_of
 from headrace.log.queues import Queues
 
-__all__ = ["CAPABILITIES", "LogSuite", "SharedLog", "rows", "start_process", "values"]
+__all__ = [
+    "CAPABILITIES",
+    "FILLER_KEY",
+    "LogSuite",
+    "SharedLog",
+    "rows",
+    "start_process",
+    "values",
+]
+
+#: The key of what `compact` may append; no test uses it otherwise.
+FILLER_KEY = b"headrace-filler"
 
 CAPABILITIES = {
+    "compaction": "a compacted topic keeps the newest record of each key",
     "dense_offsets": "the n-th record of a partition has offset n",
     "null_headers": "null headers and an empty list of headers are told apart",
     "processes": "other processes use the same log, and are killed",
@@ -97,6 +109,13 @@ class LogSuite(ABC):
         """Return Python that binds `log` to the same log in another process."""
         opener = pickle.dumps(self.opener(path))
         return f"import pickle; log = pickle.loads({opener!r})()"
+
+    def compact(self, path: Path, topic: str) -> None:
+        """Make the log of this path compact all that a topic holds, and return when it has.
+
+        A log that never compacts its newest records may append others, with the key FILLER_KEY.
+        """
+        raise NotImplementedError("say how this log is made to compact, or that it cannot")
 
     @pytest.fixture
     def path(self, tmp_path: Path) -> Path:

@@ -27,8 +27,13 @@ class TestEmbeddedLog(LogContract):
     def opener(self, path: Path) -> Callable[[], Log]:
         return partial(EmbeddedLog, path)
 
+    def compact(self, path: Path, topic: str) -> None:
+        EmbeddedLog(path).compact(topic)
+
 
 class TestEmbeddedLogThatRollsAllTheTime(LogContract):
+    """It compacts with nearly every append, too."""
+
     cannot: ClassVar = {"processes": "the same log with whole segments is tested with them"}
     session_timeout_ms = 500
     lock_ms = 300
@@ -39,3 +44,6 @@ class TestEmbeddedLogThatRollsAllTheTime(LogContract):
 
     def opener(self, path: Path) -> Callable[[], Log]:
         return partial(EmbeddedLog, path, sync=False, segment_bytes=1)
+
+    def compact(self, path: Path, topic: str) -> None:
+        EmbeddedLog(path, sync=False, segment_bytes=1).compact(topic)

@@ -14,7 +14,7 @@ import pytest
 
 from headrace import faults
 from headrace.log import Append, EmbeddedLog, Partition, records
-from headrace.log.embedded.log import KEPT_DECISIONS
+from headrace.log.embedded.housekeeping import KEPT_DECISIONS
 from headrace.log.embedded.transactions import decisions
 from headrace.testing.log_suite import values
 

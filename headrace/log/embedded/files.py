@@ -17,7 +17,17 @@ from pathlib import Path
 
 from headrace.errors import DiskFull, LogError
 
-__all__ = ["OpenFile", "disk_errors", "make_folder", "sync_folder", "write_new_file", "write_whole"]
+__all__ = [
+    "OpenFile",
+    "disk_errors",
+    "locked",
+    "make_folder",
+    "sync_descriptor",
+    "sync_folder",
+    "try_locked",
+    "write_new_file",
+    "write_whole",
+]
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
@@ -54,6 +64,24 @@ def locked(path: Path) -> Iterator[None]:
         yield
     finally:
         # Said aloud, because a child forked meanwhile holds the same lock until it ends.
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+@contextmanager
+def try_locked(path: Path) -> Iterator[int | None]:
+    """Hold the lock that `path` stands for and yield its descriptor; None if another holds it."""
+    with disk_errors(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 

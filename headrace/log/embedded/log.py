@@ -4,6 +4,7 @@
     <path>/<topic>/<partition>/<20 digits>.log     segments: batches of records (format.py)
     <path>/<topic>/<partition>/ends                first offset, both ends (ends.py)
     <path>/<topic>/<partition>/lock                who holds it may write (files.py)
+    <path>/<topic>/<partition>/compacting          who holds it may compact (compaction.py)
     <path>/~transactions/<number>                  a decision to commit (transactions.py)
     <path>/~groups.sqlite                          members and queues (coordinator.py)
     <path>/~producers/epoch.json                   the newest epoch of producers (producers.py)
@@ -15,11 +16,10 @@ Promises, besides those of `base.Log`:
   show their shares at the same moment. With `acks=1` it is none: what is written is synced and
   shown soon after, partition by partition (background.py).
 - A forked child may use the log: it begins without what the parent's threads had in hand.
-- Retention removes whole segments (retention.py): when an append begins a new one, and in
-  `maintain`, which the running engine calls every minute.
+- Retention removes whole segments (retention.py), and compaction rewrites them (compaction.py):
+  when an append begins a new one, and in `maintain`, which the running engine calls every minute.
 """
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ from typing import cast
 
 import pyarrow as pa
 
-from headrace.errors import HeadraceError, LogError, TopicNotFound, UsageError
+from headrace.errors import LogError, TopicNotFound, UsageError
 from headrace.log.acks import check_acks
 from headrace.log.base import (
     DEFAULT_PARTITIONS,
@@ -52,6 +52,7 @@ from headrace.log.embedded.background import BackgroundSync
 from headrace.log.embedded.files import disk_errors, make_folder
 from headrace.log.embedded.forks import call_in_children
 from headrace.log.embedded.format import encode_payload
+from headrace.log.embedded.housekeeping import Housekeeping
 from headrace.log.embedded.inside import Inside
 from headrace.log.embedded.producers import next_epoch
 from headrace.log.embedded.reader import Reader
@@ -63,14 +64,13 @@ from headrace.log.embedded.topics import (
     delete_topic_folder,
     list_topics,
     load_topic,
+    partition_folder,
     topic_stamp,
 )
 from headrace.log.embedded.transactions import (
     Share,
     append_together,
-    decisions,
     is_decided,
-    settle_decisions,
 )
 from headrace.log.embedded.verify import CheckedSegment, verify_partition
 from headrace.log.names import RESERVED_TOPICS, refuse_reserved, refuse_reserved_as_new
@@ -79,10 +79,6 @@ from headrace.log.sharing import KeylessTurns, share_append
 __all__ = ["EmbeddedLog"]
 
 SEGMENT_BYTES = 64 << 20
-# A decision is kept for some time (transactions.py), but not more of them.
-KEPT_DECISIONS = 64
-
-logger = logging.getLogger("headrace.log")
 
 
 def _wall_clock_us() -> int:
@@ -111,6 +107,14 @@ class EmbeddedLog(SharedReading):
         self._topics: dict[str, tuple[object, StoredTopic]] = {}
         self._keyless = KeylessTurns()
         self._closed = False
+        self._housekeeping = Housekeeping(
+            self._path,
+            topic=self.topic,
+            appender=self._appender,
+            clock=clock,
+            sync=sync,
+            segment_bytes=segment_bytes,
+        )
         self._begin()
         call_in_children(self._begin)
         with disk_errors(self._path):
@@ -229,7 +233,7 @@ class EmbeddedLog(SharedReading):
             append = self._append_one if acks == "all" else self._append_unsynced
             with self._noticing_deletion([topic]):
                 written = [append(share) for share in shares]
-        self._expire_where_rolled(shares, written)
+        self._tidy_where_rolled(shares, written)
         if any(each.duplicate for each in written):
             return Appended([], duplicate=True)
         return Appended(_ranges(shares, written))
@@ -253,7 +257,7 @@ class EmbeddedLog(SharedReading):
                 written = [self._append_one(shares[0])]
         else:
             written = self._append_together(shares)
-        self._expire_where_rolled(shares, written)
+        self._tidy_where_rolled(shares, written)
         ranges = iter(_ranges(shares, written))
         return [Appended(list(islice(ranges, len(own)))) for own in each_shares]
 
@@ -289,16 +293,8 @@ class EmbeddedLog(SharedReading):
             return []
         with self._noticing_deletion({share.partition.topic for share in shares}):
             written = append_together(self._path, shares, sync=self._sync)
-        with _housekeeping():
-            if len(decisions(self._path)) >= KEPT_DECISIONS:
-                settle_decisions(self._path, self._settle)
+        self._housekeeping.forget_decisions()
         return written
-
-    def _settle(self, places: Iterable[Partition]) -> None:
-        for place in places:
-            with suppress(TopicNotFound):
-                if place.number < self.topic(place.topic).partitions:
-                    self._appender(place).settle()
 
     @contextmanager
     def _noticing_deletion(self, topics: Iterable[str]) -> Iterator[None]:
@@ -309,11 +305,9 @@ class EmbeddedLog(SharedReading):
                 self.topic(topic)  # TopicNotFound: it was deleted meanwhile
             raise
 
-    def _expire_where_rolled(self, shares: Sequence[Share], written: Sequence[Written]) -> None:
+    def _tidy_where_rolled(self, shares: Sequence[Share], written: Sequence[Written]) -> None:
         pairs = zip(shares, written, strict=True)
-        for topic in {share.partition.topic for share, each in pairs if each.rolled}:
-            with _housekeeping():
-                self._expire(topic)
+        self._housekeeping.tidy({share.partition.topic for share, each in pairs if each.rolled})
 
     def begin_producer(self, producer_id: str) -> int:
         """Return an epoch greater than every one handed out or stored before. DiskFull, LogError.
@@ -393,24 +387,18 @@ class EmbeddedLog(SharedReading):
     def maintain(self) -> None:
         """Remove segments that retention no longer keeps, and decisions that are carried out.
 
-        What does not succeed is logged, and tried again the next time.
+        Compacted topics are compacted, where that is worth it. What does not succeed is logged,
+        and tried again the next time.
         """
         self._check_open()
-        for topic in list_topics(self._path):
-            with _housekeeping():
-                self._expire(topic.name)
-        with _housekeeping():
-            settle_decisions(self._path, self._settle)
+        self._housekeeping.maintain()
 
-    def _expire(self, name: str) -> None:
-        topic = self.topic(name)
-        keep_ms, max_bytes = topic.settings.retention_ms, topic.settings.retention_bytes
-        if keep_ms is None and max_bytes is None:
-            return
-        before_us = None if keep_ms is None else self._clock() - keep_ms * 1000
-        for number in range(topic.partitions):
-            appender = self._appender(Partition(name, number))
-            appender.expire(before_us=before_us, max_bytes=max_bytes)
+    def compact(self, topic: str) -> None:
+        """Compact all that a topic holds now, worth it or not, beginning new segments.
+
+        UsageError: the topic is not a compacted one. LogDamaged, DiskFull.
+        """
+        self._housekeeping.compact(topic)
 
     def close(self) -> None:
         """Release files and locks; what was acknowledged stays, and batches read stay valid.
@@ -462,16 +450,7 @@ class EmbeddedLog(SharedReading):
             return self._readers[partition]
 
     def _folder(self, partition: Partition) -> Path:
-        return self._path / partition.topic / str(partition.number)
-
-
-@contextmanager
-def _housekeeping() -> Iterator[None]:
-    """Log what fails within: nobody's append fails for it, nor does an engine."""
-    try:
-        yield
-    except HeadraceError as error:
-        logger.warning("the log's housekeeping did not succeed: %s", error)
+        return partition_folder(self._path, partition)
 
 
 def _ranges(shares: Sequence[Share], written: Sequence[Written]) -> list[Range]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.errors import LogError, TopicExists, TopicNotFound
-from headrace.log.base import Topic, TopicSettings
+from headrace.log.base import Partition, Topic, TopicSettings
 from headrace.log.checks import changed_topic, check_topic, is_topic_name
 from headrace.log.embedded.ends import Ends, Mark, write_ends
 from headrace.log.embedded.files import (
@@ -42,6 +42,7 @@ __all__ = [
     "delete_topic_folder",
     "list_topics",
     "load_topic",
+    "partition_folder",
     "topic_stamp",
 ]
 
@@ -57,6 +58,11 @@ class StoredTopic(NamedTuple):
 
     topic: Topic
     id: str
+
+
+def partition_folder(path: Path, partition: Partition) -> Path:
+    """Return where a log keeps a partition."""
+    return path / partition.topic / str(partition.number)
 
 
 def create_topic_folder(path: Path, topic: Topic, *, sync: bool) -> None:
