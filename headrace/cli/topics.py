@@ -18,7 +18,7 @@ from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from headrace.engine.config import Config
-    from headrace.log import Log, Topic, TopicSettings
+    from headrace.log import Log, Range, Topic, TopicSettings
 
 __all__ = ["TopicArgument", "topics_app"]
 
@@ -30,6 +30,19 @@ RetentionOption = Annotated[
 RetentionBytesOption = Annotated[
     str | None,
     typer.Option(help="Keep so much of each partition at least, such as 2GiB; or `unlimited`."),
+]
+CompactOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--compact/--no-compact", help="Keep the newest record of each key; or all of them."
+    ),
+]
+TombstonesOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DURATION",
+        help="Keep a record without a value this long once it is compacted, such as 7d.",
+    ),
 ]
 
 topics_app = typer.Typer(
@@ -74,6 +87,8 @@ def create(
     partitions: Annotated[int | None, typer.Option(min=1, help="How many; 4 if not said.")] = None,
     retention: RetentionOption = None,
     retention_bytes: RetentionBytesOption = None,
+    compact: CompactOption = None,
+    tombstones: TombstonesOption = None,
     project: ProjectOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -81,7 +96,7 @@ def create(
     config = find_config(project)
     from headrace.log import DEFAULT_PARTITIONS, TopicSettings
 
-    settings = _settings(TopicSettings(), retention, retention_bytes)
+    settings = _settings(TopicSettings(), retention, retention_bytes, compact, tombstones)
     with project_log(config) as log:
         made = log.create_topic(
             topic, partitions=partitions or DEFAULT_PARTITIONS, settings=settings
@@ -97,15 +112,21 @@ def change(
     ] = None,
     retention: RetentionOption = None,
     retention_bytes: RetentionBytesOption = None,
+    compact: CompactOption = None,
+    tombstones: TombstonesOption = None,
     project: ProjectOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Give a topic more partitions, or another retention."""
-    if partitions is None and retention is None and retention_bytes is None:
-        raise UsageError("say what to change: --partitions, --retention or --retention-bytes")
+    """Give a topic more partitions, or other settings."""
+    if {partitions, retention, retention_bytes, compact, tombstones} == {None}:
+        raise UsageError(
+            "say what to change: --partitions, --retention, --retention-bytes, --compact, "
+            "--no-compact or --tombstones"
+        )
     config = find_config(project)
     with project_log(config) as log:
-        settings = _settings(log.topic(topic).settings, retention, retention_bytes)
+        old = log.topic(topic).settings
+        settings = _settings(old, retention, retention_bytes, compact, tombstones)
         changed = log.change_topic(topic, partitions=partitions, settings=settings)
     _show_topic(changed, "changed", json=json)
 
@@ -133,20 +154,30 @@ def _partitions(log: "Log", topic: str) -> list[dict[str, Any]]:
 
     found = []
     for partition, (first, end) in log.extents(topic).items():
-        arrival_us = None
-        if first < end:
-            *_, batch = log.read(Range(partition, end - 1, end))
-            arrival_us = batch["arrival"][-1].value
         found.append(
             {
                 "partition": partition.number,
                 "first_offset": first,
                 "end_offset": end,
                 "bytes": log.measure(Range(partition, first, end)),
-                "last_arrival_us": arrival_us,
+                "last_arrival_us": _last_arrival_us(log, Range(partition, first, end)),
             }
         )
     return found
+
+
+def _last_arrival_us(log: "Log", range: "Range") -> int | None:
+    # Compaction may have taken the record of the last offset, and many before it.
+    span = 1
+    while range.span > 0:
+        arrival_us = None
+        last = range._replace(start=max(range.start, range.end - span))
+        for batch in log.read(last):
+            arrival_us = int(batch["arrival"][-1].value)
+        if arrival_us is not None or last == range:
+            return arrival_us
+        span *= 2
+    return None
 
 
 @topics_app.command()
@@ -184,7 +215,11 @@ def _refuse_if_read(config: "Config", topic: str) -> None:
 
 
 def _settings(
-    settings: "TopicSettings", retention: str | None, retention_bytes: str | None
+    settings: "TopicSettings",
+    retention: str | None,
+    retention_bytes: str | None,
+    compact: bool | None,
+    tombstones: str | None,
 ) -> "TopicSettings":
     if retention == "forever":
         settings = settings._replace(retention_ms=None)
@@ -196,6 +231,11 @@ def _settings(
     elif retention_bytes is not None:
         size = parse_bytes("--retention-bytes", retention_bytes)
         settings = settings._replace(retention_bytes=size)
+    if compact is not None:
+        settings = settings._replace(compact=compact)
+    if tombstones is not None:
+        seconds = parse_seconds("--tombstones", tombstones)
+        settings = settings._replace(tombstone_ms=max(1, round(seconds * 1000)))
     return settings
 
 
@@ -210,4 +250,8 @@ def _show_topic(topic: "Topic", done: str, *, json: bool) -> None:
     limit = ""
     if settings.retention_bytes is not None:
         limit = f", {settings.retention_bytes:,} bytes of each partition"
-    show_text(f"{done} {name}: {partitions} partitions, records kept {kept}{limit}".strip())
+    compacted = ""
+    if settings.compact:
+        compacted = f"; compacted, tombstones kept for {settings.tombstone_ms / 1000:,g} s"
+    text = f"{done} {name}: {partitions} partitions, records kept {kept}{limit}{compacted}"
+    show_text(text.strip())

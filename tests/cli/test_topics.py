@@ -55,6 +55,51 @@ def test_a_topic_is_changed_one_thing_at_a_time(project: Path, headrace: Run) ->
     assert open_log(project).topic("clicks") == Topic("clicks", 3, TopicSettings(None, 10_000_000))
 
 
+def test_a_topic_is_compacted_and_no_longer(project: Path, headrace: Run) -> None:
+    made = headrace("topics", "create", "users", "--partitions", 1, "--compact", "-p", project)
+    assert made.out == (
+        "made users: 1 partitions, records kept forever; compacted, tombstones kept for 86,400 s\n"
+    )
+    log = open_log(project)
+    assert log.topic("users").settings == TopicSettings(compact=True)
+    change = ("topics", "change", "users", "-p", project)
+    assert headrace(*change, "--tombstones", "1h").code == 0
+    assert log.topic("users").settings == TopicSettings(compact=True, tombstone_ms=3_600_000)
+    wrong = headrace(*change, "--tombstones", "soon")
+    assert wrong.code == 2
+    assert "--tombstones soon: write a time such as" in wrong.err
+    (project / "lines").write_bytes(b"1\n2\n3\n")
+    refused = headrace("append", "users", project / "lines", "-p", project)
+    assert refused.code == 2
+    assert "users: record 0 of this append has no key" in refused.err
+    headrace("append", "users", project / "lines", "--key", "k", "-p", project)
+    log.compact("users")
+    (found,) = headrace("topics", "describe", "users", "--json", "-p", project).rows
+    assert (found["compact"], found["tombstone_ms"]) == (True, 3_600_000)
+    assert found["partitions"][0]["end_offset"] == 3
+    assert found["partitions"][0]["last_arrival_us"] > 10**15
+    (left,) = headrace("tail", "users", "--json", "-p", project, "--from", "earliest").rows
+    assert left["value"] == "3"
+    described = headrace("topics", "describe", "users", "-p", project).out
+    assert "compacted, tombstones kept for 3,600 s" in described
+    assert headrace(*change, "--no-compact").code == 0
+    assert log.topic("users").settings == TopicSettings(compact=False, tombstone_ms=3_600_000)
+
+
+def test_the_last_arrival_is_found_behind_what_was_compacted(project: Path, headrace: Run) -> None:
+    log = open_log(project)
+    log.create_topic("users", partitions=1, settings=TopicSettings(compact=True, tombstone_ms=0))
+    log.append("users", records(["a", "b", None], keys=["1", "2", "2"]))
+    log.compact("users")
+    log.maintain()
+    describe = ("topics", "describe", "users", "--json", "-p", project)
+    assert headrace(*describe).rows[0]["partitions"][0]["last_arrival_us"] > 10**15
+    log.append("users", records([None], keys=["1"]))
+    log.compact("users")
+    log.maintain()
+    assert headrace(*describe).rows[0]["partitions"][0]["last_arrival_us"] is None
+
+
 def test_a_topic_is_deleted_when_no_stream_reads_it(project: Path, headrace: Run) -> None:
     (project / "lines").write_bytes(b"1\n2\n3\n")
     headrace("append", "clicks", project / "lines", "--create", "-p", project)
