@@ -20,8 +20,7 @@ from headrace.log import (
     TopicSettings,
     records,
 )
-from headrace.log.embedded import compaction, rewriting
-from headrace.log.embedded import log as embedded_log
+from headrace.log.embedded import compaction, housekeeping, rewriting
 from headrace.log.embedded.listing import list_files, list_replaced
 from headrace.testing.log_suite import rows, values
 from log.compacted import (
@@ -45,7 +44,7 @@ def clock() -> Clock:
 @pytest.fixture(autouse=True)
 def only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no append compact, so that a test knows when it happens."""
-    monkeypatch.setattr(embedded_log, "CHEAP_BYTES", -1)
+    monkeypatch.setattr(housekeeping, "CHEAP_BYTES", -1)
 
 
 class Model:
@@ -239,7 +238,7 @@ def test_an_append_compacts_what_is_cheap(
     for n in range(100):
         put(log, str(n), "a", "b")
     assert len(pairs(log)) == 200
-    monkeypatch.setattr(embedded_log, "CHEAP_BYTES", 1_000_000)
+    monkeypatch.setattr(housekeeping, "CHEAP_BYTES", 1_000_000)
     for n in range(20):
         put(log, str(n), "a", "b")
     assert len(pairs(log)) < 20

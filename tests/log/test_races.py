@@ -167,6 +167,7 @@ def test_an_append_whose_end_cannot_be_noted_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = make_log(tmp_path)
+    log.create_topic("u", partitions=1)
     log.append("t", records(["a"]), partition=0)
 
     def fail(*_: object) -> None:
@@ -177,10 +178,11 @@ def test_an_append_whose_end_cannot_be_noted_is_not_there(
         with pytest.raises(DiskFull):
             log.append("t", records(["b"]), partition=0)
         # After the decision it is no failure: whoever comes next adopts it.
-        log.append_all([Append("t", records(["c"]), 1)])
+        log.append_all([Append("t", records(["c"]), 1), Append("u", records(["d"]), 0)])
     log.append("t", records(["b"]), partition=0)
     assert values(log, PLACE) == [b"a", b"b"]
     assert values(EmbeddedLog(tmp_path), Partition("t", 1)) == [b"c"]
+    assert values(EmbeddedLog(tmp_path), Partition("u", 0)) == [b"d"]
 
 
 def test_a_reader_with_old_ends_is_told_that_records_are_gone(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from headrace.log.embedded.offsets import Committed, Offsets
 from headrace.log.embedded.polling import check_poll, share_evenly, wait_for
 from headrace.log.embedded.topics import StoredTopic
 from headrace.log.groups import MemberSettings, Polled, Revoked
+from headrace.log.names import refuse_reserved
 
 __all__ = ["EmbeddedMember"]
 
@@ -120,6 +121,8 @@ class EmbeddedMember:
     def commit(self, appends: Sequence[Append] = ()) -> None:
         """Store that all that was polled is done and, together with that, append the output."""
         self._check_usable()
+        for append in appends:
+            refuse_reserved(append.topic)
         if self._must_poll:
             raise UsageError(
                 f"{self}: the last commit failed, and what was polled before it will be polled "

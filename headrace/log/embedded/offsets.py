@@ -27,7 +27,7 @@ from headrace.log.records import records
 __all__ = ["Committed", "Offsets"]
 
 _PLACE = Partition(GROUPS_TOPIC, 0)
-_SETTINGS = TopicSettings()
+_SETTINGS = TopicSettings(compact=True)
 
 
 class Committed(NamedTuple):
