@@ -142,3 +142,5 @@ def set_up_logging(*, json: bool, level: int = logging.INFO) -> None:
     handler.setFormatter(_JsonFormatter() if json else _TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("headrace").setLevel(level)
+    # Kafka's client tells of every attempt while a broker is away; the engine says it once.
+    logging.getLogger("headrace.log.kafka").setLevel(logging.CRITICAL)

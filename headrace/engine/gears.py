@@ -18,7 +18,7 @@ from headrace.engine.splits import assign, split_frame
 from headrace.engine.stamping import Stamper, Summary, gather, input_schema
 from headrace.engine.unit import Unit, make_decoder
 from headrace.ledger.entries import PlannedTurn, StreamPartition
-from headrace.log.base import Log
+from headrace.log.base import RECORDS, Log
 from headrace.plan.fold import Fold
 from headrace.schema.json import Decoded
 from headrace.store.base import Store
@@ -73,10 +73,9 @@ class ShortGear:
             decoder = source.decoder(self._unit.wanted(name))
             read = [(range, list(gather(self._log.read(range)))) for range in ranges]
             batches = [batch for _, found in read for batch in found]
-            if not batches:
-                continue
-            # One call for all partitions: each costs some milliseconds, whatever its size.
-            decoded = decoder.decode(pa.concat_tables(batches)["value"])
+            # One call for all partitions: each costs some milliseconds, whatever its size. There
+            # may be none: offsets that a log leaves out are read as well.
+            decoded = decoder.decode(pa.concat_tables([RECORDS.empty_table(), *batches])["value"])
             start = 0
             for range, found in read:
                 place = self._unit.progress[StreamPartition(name, range.partition.number)]

@@ -1,7 +1,6 @@
 """Run an engine: the main unit here, every other unit in a thread of its own."""
 
 import threading
-import time
 
 from headrace.engine.engine import Engine
 from headrace.engine.reach import Reach
@@ -26,13 +25,14 @@ def run_engine(engine: Engine, stop: threading.Event, *, once: bool = False) -> 
     main = engine.units[MAIN]
     followers: dict[str, threading.Thread] = {}
     failures: list[BaseException] = []
-    maintain_at = time.monotonic()
     reach = Reach(stop, patient=not once)
+    # In a thread of its own: compacting a large topic takes seconds, and turns go on meanwhile.
+    housekeeping = threading.Thread(
+        target=_maintain, args=(engine, failures, stop), name="housekeeping"
+    )
+    housekeeping.start()
     try:
         while not stop.is_set() and not failures:
-            if time.monotonic() >= maintain_at:
-                engine.tools.log.maintain()
-                maintain_at = time.monotonic() + MAINTAIN_SECONDS
             _follow_new_units(engine, followers, failures, stop, patient=not once)
             with engine.join_lock:
                 pass  # a unit that waits to be swapped in goes first
@@ -42,10 +42,19 @@ def run_engine(engine: Engine, stop: threading.Event, *, once: bool = False) -> 
                 stop.wait(engine.settings.poll_ms / 1000)
     finally:
         stop.set()
-        for thread in followers.values():
+        for thread in (*followers.values(), housekeeping):
             thread.join()
     if failures:
         raise failures[0]
+
+
+def _maintain(engine: Engine, failures: list[BaseException], stop: threading.Event) -> None:
+    try:
+        while not stop.is_set():
+            engine.tools.log.maintain()
+            stop.wait(MAINTAIN_SECONDS)
+    except BaseException as error:  # noqa: BLE001 - the main thread raises it
+        failures.append(error)
 
 
 def _turn(engine: Engine, unit: Unit, reach: Reach) -> TurnReport | None:

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer as KafkaProducer
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from headrace.errors import (
     AccessDenied,
@@ -168,6 +169,18 @@ def test_an_append_to_a_topic_that_another_deleted_does_not_make_it(
 
 
 # Time and retention.
+
+
+def test_what_a_producer_says_is_no_arrival(
+    kafka_log: KafkaLog, admin: AdminClient, broker: Broker, prefix: str
+) -> None:
+    made = NewTopic(f"{prefix}foreign", 1, config={"message.timestamp.type": "CreateTime"})
+    admin.create_topics([made])[made.topic].result(10)
+    producer = KafkaProducer({"bootstrap.servers": broker.bootstrap})
+    producer.produce(made.topic, value=b"a", timestamp=4_000_000_000_000)
+    assert producer.flush(10) == 0
+    (row,) = rows(kafka_log, Partition("foreign", 0))
+    assert (row["value"], row["arrival"]) == (b"a", None)
 
 
 def test_a_time_is_found(kafka_log: KafkaLog) -> None:

@@ -129,7 +129,11 @@ _AWAY = {
     KafkaError._PURGE_INFLIGHT,
     KafkaError.REQUEST_TIMED_OUT,
     KafkaError.NETWORK_EXCEPTION,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.NOT_CONTROLLER,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_ENOUGH_REPLICAS,
     KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
@@ -161,9 +165,18 @@ def served(call: Callable[[], Answer]) -> Answer:
 
 
 class Cluster:
-    """How to reach a cluster. Makes clients, waits for them, and translates their errors."""
+    """How to reach a cluster. Makes clients, waits for them, and translates their errors.
 
-    def __init__(self, properties: Mapping[str, str], *, timeout_s: float) -> None:
+    With `believes_producers`, the time that a producer gave is taken for the arrival.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        *,
+        timeout_s: float,
+        believes_producers: bool = False,
+    ) -> None:
         if not properties.get("bootstrap.servers"):
             raise UsageError(
                 "Kafka: the property `bootstrap.servers` is missing; name at least one broker, "
@@ -171,6 +184,7 @@ class Cluster:
             )
         self.properties = dict(properties)
         self.timeout_s = timeout_s
+        self.believes_producers = believes_producers
         self._refusal: KafkaError | None = None
         self._mutex = threading.Lock()
         self._admin: AdminClient | None = None

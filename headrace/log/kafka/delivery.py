@@ -25,6 +25,7 @@ class Share(NamedTuple):
     place: Partition
     rows: pa.RecordBatch
     producer: Producer | None = None
+    arrival_ms: int = 0  # 0: Kafka says when they arrive
 
     def fits_one_batch(self) -> bool:
         """Say whether Kafka takes it as one batch; a record alone always does."""
@@ -85,6 +86,7 @@ def hand_over(client: KafkaProducer, kafka_name: str, share: Share) -> Delivery:
                     key=key,
                     partition=share.place.number,
                     headers=pairs,
+                    timestamp=share.arrival_ms,
                     on_delivery=delivery.note,
                 )
                 break

@@ -2,8 +2,8 @@
 
 Promises, besides those of `base.Log`:
 - Topic `name` is Kafka's topic `prefix + name`. Topics made here stamp the broker's time on arrival
-  (`message.timestamp.type=LogAppendTime`), to the millisecond. Not promised: that the arrival of
-  records in a topic made elsewhere is anything but the producer's time, or that it never goes back.
+  (`message.timestamp.type=LogAppendTime`), to the millisecond. In a topic made elsewhere that keeps
+  its producers' time, the arrival is not known: null.
 - Which partition a key belongs to is decided here (murmur2), never by the client.
 - What an append brings to one partition is one Kafka batch: nothing of others comes between. What
   does not fit one, goes to several partitions or is of a producer is a Kafka transaction.
@@ -13,8 +13,9 @@ Promises, besides those of `base.Log`:
 - What other clients change about topics is seen after `topics.CACHE_S`.
 """
 
+import builtins
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import cast
@@ -58,7 +59,6 @@ from headrace.log.kafka.reader import ConsumerPool, KafkaSplit
 from headrace.log.kafka.sequences import Sequences
 from headrace.log.kafka.topics import Found, KafkaTopics
 from headrace.log.kafka.transactions import Transactions
-from headrace.log.records import record_bytes
 from headrace.log.sharing import KeylessTurns, share_append
 
 __all__ = ["KafkaLog"]
@@ -83,6 +83,9 @@ class KafkaLog:
     the earlier left open is aborted at once, so that a process that was killed holds nothing up
     when it is started again; should it still live, it gets ProducerFenced. Without a name, what a
     killed process left open holds back its partitions until Kafka aborts it, half a minute at most.
+
+    `clock` gives the arrival of what is appended, in µs since 1970, in place of the brokers: for
+    tests, on topics that are made with it.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class KafkaLog:
         prefix: str = "",
         name: str | None = None,
         timeout_s: float = DEFAULT_TIMEOUT_S,
+        clock: Callable[[], int] | None = None,
     ) -> None:
         if not _PREFIX.fullmatch(prefix):
             raise UsageError(
@@ -103,7 +107,10 @@ class KafkaLog:
                 f"{name!r} cannot be a log's name. Use 1 to {MAX_NAME_LENGTH} characters, or none "
                 f"at all."
             )
-        self._cluster = Cluster(properties, timeout_s=timeout_s)
+        self._clock = clock
+        self._cluster = Cluster(
+            properties, timeout_s=timeout_s, believes_producers=clock is not None
+        )
         _ = self._cluster.admin  # a wrong property is refused here, not at the first use
         self._topics = KafkaTopics(self._cluster, prefix)
         self._offsets = KafkaOffsets(self._cluster, prefix)
@@ -115,6 +122,7 @@ class KafkaLog:
             self._cluster, self._topics, self._offsets, self._sequences, prefix=prefix, name=name
         )
         self._keyless = KeylessTurns()
+        self._record_bytes: dict[Partition, float] = {}  # of those that were read last
         self._closed = False
 
     def create_topic(
@@ -138,8 +146,11 @@ class KafkaLog:
     def delete_topic(self, name: str) -> None:
         """Remove a topic and its records for good. TopicNotFound."""
         self._check_open()
+        partitions = self._topics.find(name).topic.partitions
         self._topics.delete(name)
         self._keyless.forget(name)
+        for number in builtins.range(partitions):
+            self._record_bytes.pop(Partition(name, number), None)
 
     def topics(self) -> list[Topic]:
         """Return all topics of the prefix, by name; none of Kafka's own nor of the log's."""
@@ -220,7 +231,8 @@ class KafkaLog:
 
     def _shares(self, append: Append, found: Found) -> list[Share]:
         shared = share_append(append, found.topic, lambda: self._next_keyless(found.topic))
-        return [Share(place, rows, append.producer) for place, rows in shared]
+        arrival_ms = 0 if self._clock is None else self._clock() // 1000
+        return [Share(place, rows, append.producer, arrival_ms) for place, rows in shared]
 
     def _append_plain(self, share: Share, found: Found) -> list[Range]:
         """Append what fits one batch: Kafka stores it whole or not at all."""
@@ -286,20 +298,20 @@ class KafkaLog:
         return self._offsets.at_time(partition, time_us)
 
     def measure(self, range: Range) -> int:
-        """Return about how many bytes of keys, values and headers the range holds.
+        """Return about how many bytes the records of the range have.
 
-        An estimate: the first MEASURED_RECORDS records tell the size of all, and offsets without
-        a record count like the others. Kafka does not tell the bytes of a range.
+        An estimate, since Kafka does not tell: the records that were read last of the partition, or
+        else the first MEASURED_RECORDS of the range, tell the size of all, and offsets without a
+        record count like the others.
         """
-        self._check_range(range)
-        seen = total = 0
-        reading = self._read(range, MEASURED_RECORDS)
-        for batch in islice(reading, 1):
-            seen, total = batch.num_rows, int(record_bytes(batch).sum())
-        reading.close()
-        if seen < MEASURED_RECORDS:  # that was the whole range
-            return total
-        return total * range.span // seen
+        if range.partition not in self._record_bytes:
+            self._check_range(range)
+            reading = self._read(range, MEASURED_RECORDS)
+            for _ in islice(reading, 1):
+                pass  # `_read` takes note of its size
+            reading.close()
+        self._check_partition(range.partition)
+        return round(self._record_bytes.get(range.partition, 0.0) * range.span)
 
     def splits(self, range: Range, *, max_records: int) -> list[Split]:
         """Cut a range into parts of `max_records` offsets that other processes can read."""
@@ -307,12 +319,17 @@ class KafkaLog:
             raise UsageError(f"max_records is {max_records}; it must be at least 1.")
         self._check_range(range)
         place, name = range.partition, self._topics.kafka_name(range.partition.topic)
-        properties, timeout_s = self._cluster.properties, self._cluster.timeout_s
-        splits, start = [], range.start
-        while start < range.end:
-            end = min(start + max_records, range.end)
-            splits.append(KafkaSplit(Range(place, start, end), name, properties, timeout_s))
-            start = end
+        cluster = self._cluster
+        splits = [
+            KafkaSplit(
+                Range(place, start, min(start + max_records, range.end)),
+                name,
+                cluster.properties,
+                cluster.timeout_s,
+                cluster.believes_producers,
+            )
+            for start in builtins.range(range.start, range.end, max_records)
+        ]
         # The protocol's `range` may be set; a split's may not, which no user of one tries.
         return cast(list[Split], splits)
 
@@ -344,7 +361,9 @@ class KafkaLog:
 
     def _read(self, range: Range, max_batch_records: int) -> Generator[pa.RecordBatch, None, None]:
         kafka_name = self._topics.kafka_name(range.partition.topic)
-        return self._consumers.read(kafka_name, range, max_batch_records)
+        for batch in self._consumers.read(kafka_name, range, max_batch_records):
+            self._record_bytes[range.partition] = batch.nbytes / batch.num_rows
+            yield batch
 
     def _next_keyless(self, topic: Topic) -> int:
         def count_offsets() -> int:

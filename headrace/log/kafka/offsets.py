@@ -22,6 +22,7 @@ from headrace.log.kafka.client import LOOK_AGAIN_S, PATIENCE_S, Cluster
 __all__ = ["KafkaOffsets"]
 
 _MOVING = {
+    KafkaError._NOENT,  # librdkafka found no leader to ask, as while a broker goes down
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.REPLICA_NOT_AVAILABLE,

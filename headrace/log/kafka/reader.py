@@ -7,6 +7,7 @@ Promises:
   ends with the first record past it, or when the consumer reports that it stands there.
 - Several reads at once do not disturb each other: each has a consumer of its own. Up to MAX_IDLE of
   them are kept for the next read.
+- The arrival is the broker's time; it is null where the producer's time was kept instead.
 - A split reads by itself in any process. It holds the properties, so it holds the credentials too.
 """
 
@@ -16,7 +17,13 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import (
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    KafkaError,
+    Message,
+    TopicPartition,
+)
 
 from headrace.errors import LogError, PositionLost
 from headrace.log.base import RECORDS, Extent, Range
@@ -94,10 +101,15 @@ class KafkaSplit:
     kafka_name: str
     properties: Mapping[str, str] = field(repr=False)
     timeout_s: float
+    believes_producers: bool = False
 
     def read(self) -> Iterator[pa.RecordBatch]:
         """Yield the split's records, in offset order, as RECORDS batches. PositionLost."""
-        cluster = Cluster(self.properties, timeout_s=self.timeout_s)
+        cluster = Cluster(
+            self.properties,
+            timeout_s=self.timeout_s,
+            believes_producers=self.believes_producers,
+        )
         consumer = cluster.consumer()
         try:
             yield from read_range(
@@ -118,7 +130,7 @@ def read_range(
     joined: list[pa.RecordBatch] = []
     joined_records = joined_bytes = 0
     for messages in _consume(cluster, consumer, kafka_name, range):
-        batch = _to_arrow(messages)
+        batch = _to_arrow(messages, any_time=cluster.believes_producers)
         joined.append(batch)
         joined_records, joined_bytes = joined_records + len(messages), joined_bytes + batch.nbytes
         if joined_records >= JOINED_RECORDS or joined_bytes >= JOINED_BYTES:
@@ -200,11 +212,14 @@ def _cut(batches: list[pa.RecordBatch], max_batch_records: int) -> Iterator[pa.R
         yield whole.slice(start, max_batch_records)
 
 
-def _to_arrow(messages: list[Message]) -> pa.RecordBatch:
+def _to_arrow(messages: list[Message], *, any_time: bool) -> pa.RecordBatch:
     headers = [message.headers() for message in messages]
-    times_ms = [message.timestamp()[1] for message in messages]
-    # Records of Kafka's first versions may have no time, which is -1.
-    arrivals = [None if time_ms < 0 else time_ms * 1000 for time_ms in times_ms]
+    stamps = [message.timestamp() for message in messages]
+    # What a producer says is no arrival, and records of Kafka's first versions have no time.
+    arrivals = [
+        time_ms * 1000 if kind == TIMESTAMP_LOG_APPEND_TIME or (any_time and time_ms >= 0) else None
+        for kind, time_ms in stamps
+    ]
     columns = [
         pa.array([message.offset() for message in messages], pa.int64()),
         pa.array(arrivals, RECORDS.field("arrival").type),

@@ -45,7 +45,6 @@ _REFUSALS = {
     KafkaError.POLICY_VIOLATION,
 }
 _UNKNOWN = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE}
-_CONFIG = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": str(MAX_MESSAGE_BYTES)}
 
 
 def _config_of(settings: TopicSettings) -> dict[str, str]:
@@ -109,7 +108,13 @@ class KafkaTopics:
                 f"{name!r} cannot be a topic's name: the log keeps its producers' sequences in "
                 f"{PRODUCERS_TOPIC!r}. Use another name."
             )
-        self.make(name, topic.partitions, {**_CONFIG, **_config_of(topic.settings)})
+        who_says = "CreateTime" if self._cluster.believes_producers else "LogAppendTime"
+        config = {
+            "message.timestamp.type": who_says,
+            "max.message.bytes": str(MAX_MESSAGE_BYTES),
+            **_config_of(topic.settings),
+        }
+        self.make(name, topic.partitions, config)
         return topic
 
     def make(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
