@@ -34,10 +34,10 @@ from headrace.log.embedded.membership import (
     show_sign_of_life,
 )
 from headrace.log.embedded.offsets import Committed, Offsets
-from headrace.log.embedded.polling import check_poll, share_evenly, wait_for
 from headrace.log.embedded.topics import StoredTopic
 from headrace.log.groups import MemberSettings, Polled, Revoked
 from headrace.log.names import refuse_reserved
+from headrace.log.polling import check_poll, share_evenly, wait_for
 
 __all__ = ["EmbeddedMember"]
 

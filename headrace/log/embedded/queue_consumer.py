@@ -24,7 +24,6 @@ from headrace.errors import PositionLost, TopicExists, TopicNotFound, UsageError
 from headrace.log.base import Extent, Partition, Producer, Range
 from headrace.log.embedded.coordinator import Coordinator, now_ms
 from headrace.log.embedded.inside import Inside
-from headrace.log.embedded.polling import check_poll, share_evenly, wait_for
 from headrace.log.embedded.queue_book import (
     CONSUMER_SILENCE_MS,
     DeadBatch,
@@ -36,6 +35,7 @@ from headrace.log.embedded.queue_records import (
     make_deliveries,
     read_offsets,
 )
+from headrace.log.polling import check_poll, share_evenly, wait_for
 from headrace.log.queues import Delivery, QueueSettings, dead_letter_topic
 
 __all__ = ["EmbeddedQueueConsumer"]
