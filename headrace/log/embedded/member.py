@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Self
 
 from headrace import faults
-from headrace.errors import MemberFenced, PositionLost, TopicNotFound, UsageError
+from headrace.errors import TopicNotFound
 from headrace.log.base import Append, Partition, Range
 from headrace.log.embedded.coordinator import Coordinator, now_ms
 from headrace.log.embedded.heartbeat import Heartbeat
@@ -35,6 +35,15 @@ from headrace.log.embedded.membership import (
 )
 from headrace.log.embedded.offsets import Committed, Offsets
 from headrace.log.embedded.topics import StoredTopic
+from headrace.log.group_refusals import (
+    check_group_position,
+    commit_before_poll,
+    instance_taken,
+    member_closed,
+    member_of_parent,
+    partitions_lost,
+    poll_within_poll,
+)
 from headrace.log.groups import MemberSettings, Polled, Revoked
 from headrace.log.names import refuse_reserved
 from headrace.log.polling import check_poll, share_evenly, wait_for
@@ -102,7 +111,7 @@ class EmbeddedMember:
         self._check_usable()
         check_poll(self, timeout_s, max_records)
         if self._polling:
-            raise UsageError(f"{self}: `on_revoke` cannot poll; it may commit.")
+            raise poll_within_poll(self)
         self._must_poll = False
         self._polling = True
         try:
@@ -124,10 +133,7 @@ class EmbeddedMember:
         for append in appends:
             refuse_reserved(append.topic)
         if self._must_poll:
-            raise UsageError(
-                f"{self}: the last commit failed, and what was polled before it will be polled "
-                f"again. Nothing was stored now; poll, do the work again, then commit."
-            )
+            raise commit_before_poll(self)
         if not (appends or self._moved or self._lost):
             return
         try:
@@ -152,11 +158,7 @@ class EmbeddedMember:
     def _check_owned(self, book: GroupBook) -> None:
         gone = self._lost | (self._moved - book.owned(self._id))
         if gone or self._id not in {member.id for member in book.members()}:
-            raise MemberFenced(
-                f"{self}: {', '.join(map(str, sorted(gone))) or 'the group'} went on without this "
-                f"member, which was silent for too long or replaced. Nothing was stored; poll "
-                f"again, and raise max_poll_ms or session_timeout_ms if the work needs longer."
-            )
+            raise partitions_lost(self, gone)
 
     def close(self) -> None:
         """Leave the group; without an instance id our partitions are free at once."""
@@ -178,20 +180,11 @@ class EmbeddedMember:
 
     def _check_usable(self) -> None:
         if os.getpid() != self._process:
-            raise UsageError(
-                f"{self}: it was joined by process {self._process} and this is its child; join "
-                f"the group here, too."
-            )
+            raise member_of_parent(self, self._process)
         if self._closed:
-            raise UsageError(f"{self}: it is closed; join the group anew.")
+            raise member_closed(self)
         if self._fenced:
-            raise self._replaced()
-
-    def _replaced(self) -> MemberFenced:
-        return MemberFenced(
-            f"{self}: another process joined as instance {self._settings.instance!r} and took over "
-            f"its partitions. Stop this one, or give each process an instance id of its own."
-        )
+            raise instance_taken(self, self._settings.instance)
 
     # Life.
 
@@ -241,7 +234,7 @@ class EmbeddedMember:
                 instance = self._settings.instance
                 if instance is not None and instance in {m.instance for m in book.members()}:
                     self._fenced = True
-                    raise self._replaced()
+                    raise instance_taken(self, instance)
                 id = self._enter(book)
             standing = look_up(connection, self._group)
             if book.remove_dead() or joins or standing is None or not standing.knows(own_facts):
@@ -319,15 +312,10 @@ class EmbeddedMember:
         unread: list[Range] = []
         for place in sorted(self._positions):
             position = self._positions[place]
-            first, end = self._inside.extent(place)
-            if not first <= position <= end:
-                raise PositionLost(
-                    f"{place}@{position}: the next record of group {self._group!r} is gone; the "
-                    f"log begins at {first} and ends at {end}. Raise the topic's retention, close "
-                    f"all members, then `log.reset_group({self._group!r}, {{{place!r}: {first}}})`."
-                )
-            if position < end:
-                unread.append(Range(place, position, end))
+            extent = self._inside.extent(place)
+            check_group_position(self._group, place, position, extent)
+            if position < extent.end_offset:
+                unread.append(Range(place, position, extent.end_offset))
         polled: list[Polled] = []
         ranges = share_evenly(unread, max_records, turn=self._turn)
         for range in ranges:

@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from headrace.errors import (
-    GroupActive,
     GroupNotFound,
     HeadraceError,
-    PositionLost,
     TopicNotFound,
 )
 from headrace.log.base import Partition
@@ -23,6 +21,7 @@ from headrace.log.embedded.member import EmbeddedMember
 from headrace.log.embedded.membership import GroupBook, is_alive
 from headrace.log.embedded.offsets import Committed, Offsets
 from headrace.log.embedded.queue_consumer import EmbeddedQueueConsumer
+from headrace.log.group_refusals import check_reset, group_active, group_not_found
 from headrace.log.groups import Group, GroupMember, MemberSettings, Revoked, check_join
 from headrace.log.names import check_group_name, refuse_reserved
 from headrace.log.queues import QueueSettings, check_consume
@@ -106,7 +105,7 @@ class SharedReading:
             )
         committed = self._offsets.of(name)
         if not alive and not committed:
-            raise self._not_found(name)
+            raise group_not_found(name, self._inside.path)
         offsets: dict[Partition, int] = {}
         for place, (offset, topic_id) in sorted(committed.items()):
             with suppress(TopicNotFound):
@@ -126,13 +125,7 @@ class SharedReading:
             self._check_inactive(GroupBook(connection, name), name, "reset")
             stored: dict[Partition, Committed] = {}
             for place, offset in offsets.items():
-                first, end = self._inside.extent(place)
-                if not first <= offset <= end:
-                    raise PositionLost(
-                        f"{place}@{offset}: group {name!r} cannot go on there; the log begins at "
-                        f"{first} and ends at {end}. Nothing was reset; choose an offset between "
-                        f"the two."
-                    )
+                check_reset(name, place, offset, self._inside.extent(place))
                 stored[place] = Committed(offset, self._inside.stored(place.topic).id)
             if stored:
                 self._offsets.store(name, stored)
@@ -145,24 +138,14 @@ class SharedReading:
             self._offsets.catch_up()
             committed = self._offsets.of(name)
             if not committed:
-                raise self._not_found(name)
+                raise group_not_found(name, self._inside.path)
             self._offsets.store(name, dict.fromkeys(committed))
             book.delete()
 
     def _check_inactive(self, book: GroupBook, name: str, done: str) -> None:
         book.remove_dead()
         if members := book.members():
-            raise GroupActive(
-                f"group {name!r}: it has {len(members)} members and cannot be {done} while they "
-                f"read ({', '.join(member.id for member in members)}). Close them, or wait until "
-                f"the sessions of those that died have ended."
-            )
-
-    def _not_found(self, name: str) -> GroupNotFound:
-        return GroupNotFound(
-            f"group {name!r}: no such group in {self._inside.path}; it has neither members nor "
-            f"offsets. `log.groups()` lists those that do."
-        )
+            raise group_active(name, [member.id for member in members], done)
 
     def _close_shared_reading(self) -> None:
         for reader in list(self._open):
