@@ -66,6 +66,7 @@ share.coordinator.state.topic.num.partitions=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=500
 log.retention.check.interval.ms=500
 log.segment.delete.delay.ms=100
 transaction.abort.timed.out.transaction.cleanup.interval.ms=500

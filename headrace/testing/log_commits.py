@@ -7,6 +7,7 @@ came out then says whether records were lost, repeated, or neither.
 # ruff: noqa: D102 (the name of a test is its sentence)
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -128,15 +129,12 @@ class CommitTests(GroupTests):
         member.commit()  # nothing to store
 
     def test_a_crash_loses_repeats_or_does_neither_as_each_way_says(
-        self, log: SharedLog, path: Path, join: Join
+        self, log: SharedLog, path: Path
     ) -> None:
         self.need("processes")
         log.create_topic("in", partitions=1)
         everything = [str(n) for n in range(RECORDS)]
         log.append("in", records(everything), partition=0)
-        code = DIES.format(
-            make_log=self.make_log_code(path), session_timeout_ms=self.session_timeout_ms
-        )
         cases = [
             ("at most once", "none"),
             ("at least once", "none"),
@@ -145,6 +143,10 @@ class CommitTests(GroupTests):
         processes = []
         for number, (way, point) in enumerate(cases):
             log.create_topic(f"g{number}", partitions=1)
+            code = DIES.format(
+                make_log=self.make_log_code(path, f"g{number}"),
+                session_timeout_ms=self.session_timeout_ms,
+            )
             fault = {} if point == "none" else {"HEADRACE_FAULT": f"{point}:3"}
             processes.append(start_process(code, way, f"g{number}", **fault))
         polled: list[list[str]] = []
@@ -153,8 +155,7 @@ class CommitTests(GroupTests):
             assert process.returncode == -9
             polled.append(said.splitlines())
         for number, (way, point) in enumerate(cases):
-            member = join(f"g{number}", "in")
-            self._finish(log, member, way, f"g{number}")
+            self._finish(self.opener(path, f"g{number}")(), way, f"g{number}")
             found = [int(value or b"") for value in values(log, Partition(f"g{number}", 0))]
             in_work = [int(value) for value in polled[number][-1].split()]
             counts = {n: found.count(n) for n in range(RECORDS)}
@@ -163,8 +164,9 @@ class CommitTests(GroupTests):
             assert not wrong, f"{way}, {point}: {found}; died while working on {in_work}"
             assert len(found) == sum(counts.values())
 
-    def _finish(self, log: SharedLog, member: Member, way: str, group: str) -> None:
+    def _finish(self, log: Any, way: str, group: str) -> None:
         """Do the rest of the work; the last record is always part of it."""
+        member: Member = log.join(group, ["in"])
 
         def commit_what_was_polled() -> bool:
             new, reading.by_member[0] = reading.by_member[0], []
@@ -178,3 +180,4 @@ class CommitTests(GroupTests):
         reading = self.read(member)
         reading.until(commit_what_was_polled)
         member.close()
+        log.close()

@@ -6,7 +6,7 @@
         def make_log(self, path: Path) -> Log:
             return MyLog(path)
 
-        def opener(self, path: Path) -> Callable[[], Log]:
+        def opener(self, path: Path, name: str = "") -> Callable[[], Log]:
             return partial(MyLog, path)
 
 What an implementation cannot do it declares in `cannot`, under one of CAPABILITIES and with the

@@ -88,10 +88,11 @@ class LogSuite(ABC):
         """Return a log; two made of the same path must be the same log, seen twice."""
 
     @abstractmethod
-    def opener(self, path: Path) -> Callable[[], Log]:
+    def opener(self, path: Path, name: str = "the one that dies") -> Callable[[], Log]:
         """Return what opens the same log in another process; it pickles.
 
-        A process that opens it so may be killed, and is followed by one that opens it so.
+        A process that opens it so may be killed, and is followed by one that opens it so. Those
+        that live at the same time have names of their own.
         """
 
     def settle(self) -> None:
@@ -105,9 +106,9 @@ class LogSuite(ABC):
         """
         return [int(number) for number in partition_of(pa.array(keys, pa.binary()), partitions)]
 
-    def make_log_code(self, path: Path) -> str:
+    def make_log_code(self, path: Path, name: str = "the one that dies") -> str:
         """Return Python that binds `log` to the same log in another process."""
-        opener = pickle.dumps(self.opener(path))
+        opener = pickle.dumps(self.opener(path, name))
         return f"import pickle; log = pickle.loads({opener!r})()"
 
     def compact(self, path: Path, topic: str) -> None:

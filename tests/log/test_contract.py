@@ -24,7 +24,7 @@ class TestEmbeddedLog(LogContract):
     def make_log(self, path: Path) -> Log:
         return EmbeddedLog(path)
 
-    def opener(self, path: Path) -> Callable[[], Log]:
+    def opener(self, path: Path, name: str = "") -> Callable[[], Log]:
         return partial(EmbeddedLog, path)
 
     def compact(self, path: Path, topic: str) -> None:
@@ -42,7 +42,7 @@ class TestEmbeddedLogThatRollsAllTheTime(LogContract):
     def make_log(self, path: Path) -> Log:
         return EmbeddedLog(path, sync=False, segment_bytes=1)
 
-    def opener(self, path: Path) -> Callable[[], Log]:
+    def opener(self, path: Path, name: str = "") -> Callable[[], Log]:
         return partial(EmbeddedLog, path, sync=False, segment_bytes=1)
 
     def compact(self, path: Path, topic: str) -> None:

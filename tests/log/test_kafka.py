@@ -25,16 +25,26 @@ class TestKafkaLog(LogContract):
         "null_headers": "a Kafka record has a list of headers, which may be empty",
     }
     longest_name = 249 - 9  # with the prefix
+    session_timeout_ms = 1_500
+    patience_s = 30.0
+    commit_faults = (
+        "group_before_append",
+        "log_in_transaction",
+        "log_before_decision",
+        "log_after_decision",
+        "group_after_append",
+    )
 
     @pytest.fixture(autouse=True)
     def _use(self, broker: Broker) -> None:
-        self.reach = {"bootstrap.servers": broker.bootstrap}
+        # Members hear of each other with their heartbeats, so that these decide how long it takes.
+        self.reach = {"bootstrap.servers": broker.bootstrap, "heartbeat.interval.ms": "100"}
 
     def make_log(self, path: Path) -> Log:
         return KafkaLog(self.reach, prefix=prefix_of(path))
 
-    def opener(self, path: Path) -> Callable[[], Log]:
-        return partial(KafkaLog, self.reach, prefix=prefix_of(path), name="the one that dies")
+    def opener(self, path: Path, name: str = "the one that dies") -> Callable[[], Log]:
+        return partial(KafkaLog, self.reach, prefix=prefix_of(path), name=name)
 
     def settle(self) -> None:
         time.sleep(CACHE_S + 0.1)

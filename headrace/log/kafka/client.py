@@ -15,11 +15,11 @@ import concurrent.futures
 import logging
 import threading
 import time
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Producer as KafkaProducer
 from confluent_kafka.admin import AdminClient
 
@@ -44,6 +44,7 @@ __all__ = [
     "PATIENCE_S",
     "TRANSACTION_TIMEOUT_S",
     "Cluster",
+    "check_each",
     "served",
 ]
 
@@ -81,6 +82,15 @@ _CONSUMER = {
     "fetch.queue.backoff.ms": "5",
     "max.partition.fetch.bytes": str(4 << 20),
 }
+_MEMBER = {
+    # What there is to fetch is answered at once; a partition that is assigned meanwhile waits for
+    # the fetch of the others to end.
+    "fetch.wait.max.ms": "100",
+    # A member hears with its heartbeat that another one came or went; librdkafka's default is 3 s.
+    "heartbeat.interval.ms": "1000",
+    # How soon partitions that a topic got are seen; librdkafka's default is 5 minutes.
+    "topic.metadata.refresh.interval.ms": "5000",
+}
 #: Not the caller's to choose: the promises of the log hang on them.
 OURS_CONSUMER = {
     "enable.auto.commit": "false",
@@ -88,6 +98,14 @@ OURS_CONSUMER = {
     "auto.offset.reset": "error",
     "enable.partition.eof": "true",
     "check.crcs": "true",
+}
+OURS_MEMBER = {
+    **OURS_CONSUMER,
+    "isolation.level": "read_committed",
+    # With the newer protocol (KIP-848) the cluster sets the session's time, not the member, and who
+    # joins with an instance id that is in use is refused instead of taking over.
+    "group.protocol": "classic",
+    "partition.assignment.strategy": "cooperative-sticky",
 }
 OURS_PRODUCER = {
     "acks": "all",
@@ -164,6 +182,13 @@ def served(call: Callable[[], Answer]) -> Answer:
     raise KafkaException(KafkaError(KafkaError._FATAL))
 
 
+def check_each(answers: Iterable[TopicPartition]) -> None:
+    """Raise the first error that Kafka answers for a partition, as a KafkaException."""
+    for answer in answers:
+        if answer.error is not None:
+            raise KafkaException(answer.error)
+
+
 class Cluster:
     """How to reach a cluster. Makes clients, waits for them, and translates their errors.
 
@@ -186,6 +211,7 @@ class Cluster:
         self.timeout_s = timeout_s
         self.believes_producers = believes_producers
         self._refusal: KafkaError | None = None
+        self._is_away = False
         self._mutex = threading.Lock()
         self._admin: AdminClient | None = None
         self._closed = False
@@ -220,6 +246,24 @@ class Cluster:
         ours = {**OURS_CONSUMER, "isolation.level": level, "error_cb": self._note}
         with self._configuring():
             return Consumer(self._settings(_CONSUMER, ours), logger=LOGGER)
+
+    def member(self, settings: Mapping[str, str]) -> Consumer:
+        """Return a consumer that takes part in a group. UsageError: a property is wrong."""
+        beats_ms = self.properties.get("heartbeat.interval.ms", _MEMBER["heartbeat.interval.ms"])
+        # Two beats in a row may fail.
+        most_ms = int(settings["session.timeout.ms"]) // 3
+        with self._configuring():
+            beat = {"heartbeat.interval.ms": str(max(1, min(int(beats_ms), most_ms)))}
+            ours = {**OURS_MEMBER, **settings, **beat}
+            return Consumer(self._settings({**_CONSUMER, **_MEMBER}, ours), logger=LOGGER)
+
+    def check_contact(self, what: str) -> None:
+        """Raise what keeps clients in the background from their work. AccessDenied, Unreachable."""
+        if self._refusal is not None:
+            raise self.translated(self._refusal, what)
+        if self._is_away:
+            self.topic_names()  # a client said so; is it still true?
+            self._is_away = False
 
     def producer(
         self, *, timeout_s: int, transactional_id: str | None = None, acks: Acks = "all"
@@ -256,6 +300,8 @@ class Cluster:
     def _note(self, error: KafkaError) -> None:
         if error.code() in _CREDENTIALS:
             self._refusal = error
+        elif error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._is_away = True
         LOGGER.info("%s: %s", self, error.str())
 
     def wait(

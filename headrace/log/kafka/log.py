@@ -53,12 +53,14 @@ from headrace.log.checks import (
 )
 from headrace.log.kafka.client import DELIVERY_TIMEOUT_S, Cluster
 from headrace.log.kafka.delivery import Delivery, Share, flush, hand_over
+from headrace.log.kafka.inside import Inside
 from headrace.log.kafka.offsets import KafkaOffsets
 from headrace.log.kafka.pool import Client, ClientPool, end_client
 from headrace.log.kafka.reader import ConsumerPool, KafkaSplit
 from headrace.log.kafka.sequences import Sequences
+from headrace.log.kafka.shared_reading import SharedReading
 from headrace.log.kafka.topics import Found, KafkaTopics
-from headrace.log.kafka.transactions import Transactions
+from headrace.log.kafka.transactions import GroupOffsets, Transactions
 from headrace.log.sharing import KeylessTurns, share_append
 
 __all__ = ["KafkaLog"]
@@ -72,8 +74,8 @@ MEASURED_RECORDS = 64
 _PREFIX = re.compile(rf"[a-zA-Z0-9._-]{{0,{MAX_PREFIX_LENGTH}}}")
 
 
-class KafkaLog:
-    """A `Log` on a Kafka cluster.
+class KafkaLog(SharedReading):
+    """A `Log` on a Kafka cluster, with `Groups`.
 
     `properties` are librdkafka's: `bootstrap.servers`, and whatever TLS, SASL and tuning need; the
     log overrules only what its promises hang on. `timeout_s` is how long it waits for the cluster
@@ -124,6 +126,18 @@ class KafkaLog:
         self._keyless = KeylessTurns()
         self._record_bytes: dict[Partition, float] = {}  # of those that were read last
         self._closed = False
+        super().__init__(
+            Inside(
+                log=self,
+                cluster=self._cluster,
+                topics=self._topics,
+                offsets=self._offsets,
+                prefix=prefix,
+                check_open=self._check_open,
+                take_over=self._transactions.take_over,
+                append_with=self._append_together,
+            )
+        )
 
     def create_topic(
         self,
@@ -200,16 +214,21 @@ class KafkaLog:
         RecordTooLarge, UsageError, ProducerFenced: nothing was appended. Unreachable, LogError: all
         of it was, or nothing.
         """
+        return self._append_together(appends, None)
+
+    def _append_together(
+        self, appends: Sequence[Append], offsets: GroupOffsets | None
+    ) -> list[Appended]:
         self._check_open()
         topics = {append.topic: self._topics.find(append.topic) for append in appends}
         each_shares = [self._shares(append, topics[append.topic]) for append in appends]
         shares = [share for shares in each_shares for share in shares]
         check_once_each(share.place for share in shares)
-        if not shares:
+        if not shares and offsets is None:
             return [Appended([]) for _ in appends]
         self._transactions.take_over()
         with self._noticing_deletion(topics):
-            done = self._transactions.append(topics, shares)
+            done = self._transactions.append(topics, shares, offsets)
         if done.stored_before is not None:
             share = done.stored_before
             assert share.producer is not None
@@ -339,6 +358,7 @@ class KafkaLog:
 
     def close(self) -> None:
         """End all clients; a read or an append that is under way ends its own when it ends."""
+        self._close_shared_reading()
         self._closed = True
         self._transactions.close()
         self._plain.close()

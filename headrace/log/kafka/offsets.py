@@ -65,6 +65,8 @@ class KafkaOffsets:
         is still open before one of them.
         """
         places = [*ends, *beside]
+        if not places:
+            return {}
         deadline = time.monotonic() + PATIENCE_S
         while True:
             found = self.stable_ends(places)

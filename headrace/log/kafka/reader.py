@@ -13,7 +13,7 @@ Promises:
 
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -30,7 +30,7 @@ from headrace.log.base import RECORDS, Extent, Range
 from headrace.log.checks import check_range
 from headrace.log.kafka.client import LOOK_S, PATIENCE_S, Cluster
 
-__all__ = ["ConsumerPool", "KafkaSplit", "read_range"]
+__all__ = ["LOST", "ConsumerPool", "KafkaSplit", "offset_of", "read_range", "to_arrow"]
 
 MAX_IDLE = 4
 DEFAULT_BATCH_RECORDS = 65_536
@@ -41,7 +41,8 @@ JOINED_RECORDS = 10_000
 JOINED_BYTES = 8 << 20
 
 _HEADERS = RECORDS.field("headers").type
-_LOST = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
+#: Errors of a consumer whose next record is not in the log.
+LOST = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 
 
 class ConsumerPool:
@@ -130,7 +131,7 @@ def read_range(
     joined: list[pa.RecordBatch] = []
     joined_records = joined_bytes = 0
     for messages in _consume(cluster, consumer, kafka_name, range):
-        batch = _to_arrow(messages, any_time=cluster.believes_producers)
+        batch = to_arrow(messages, any_time=cluster.believes_producers)
         joined.append(batch)
         joined_records, joined_bytes = joined_records + len(messages), joined_bytes + batch.nbytes
         if joined_records >= JOINED_RECORDS or joined_bytes >= JOINED_BYTES:
@@ -160,9 +161,9 @@ def _consume(
         if events:
             messages = [message for message in messages if message.error() is None]
         if messages:
-            position, held_at = _offset(messages[-1]) + 1, None
+            position, held_at = offset_of(messages[-1]) + 1, None
             if position > range.end:
-                messages = [message for message in messages if _offset(message) < range.end]
+                messages = [message for message in messages if offset_of(message) < range.end]
             if messages:
                 yield messages
             progress = time.monotonic()  # after the yield: the reader's time is not the log's
@@ -172,7 +173,7 @@ def _consume(
             if error.code() != KafkaError._PARTITION_EOF:
                 raise _failure(cluster, consumer, kafka_name, range, error)
             # There is nothing to see up to here; at the range's end that is all there will be.
-            position = held_at = max(position, _offset(event))
+            position = held_at = max(position, offset_of(event))
         idle_s = time.monotonic() - progress
         if held_at is None and idle_s > cluster.timeout_s:
             raise cluster.unreachable(what)
@@ -184,7 +185,8 @@ def _consume(
             )
 
 
-def _offset(message: Message) -> int:
+def offset_of(message: Message) -> int:
+    """Return the offset of what a consumer got."""
     offset = message.offset()
     assert offset is not None
     return offset
@@ -194,7 +196,7 @@ def _failure(
     cluster: Cluster, consumer: Consumer, kafka_name: str, range: Range, error: KafkaError
 ) -> Exception:
     what = f"read {range.partition}"
-    if error.code() not in _LOST:
+    if error.code() not in LOST:
         return cluster.translated(error, what)
     place = TopicPartition(kafka_name, range.partition.number)
     with cluster.errors(what):
@@ -212,7 +214,8 @@ def _cut(batches: list[pa.RecordBatch], max_batch_records: int) -> Iterator[pa.R
         yield whole.slice(start, max_batch_records)
 
 
-def _to_arrow(messages: list[Message], *, any_time: bool) -> pa.RecordBatch:
+def to_arrow(messages: Sequence[Message], *, any_time: bool) -> pa.RecordBatch:
+    """Return messages as one batch of RECORDS; `any_time` takes a producer's for the arrival."""
     headers = [message.headers() for message in messages]
     stamps = [message.timestamp() for message in messages]
     # What a producer says is no arrival, and records of Kafka's first versions have no time.

@@ -13,7 +13,13 @@ import time
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import (
+    OFFSET_INVALID,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -25,7 +31,7 @@ from confluent_kafka.admin import (
 )
 
 from headrace.errors import InvalidTopic, TopicExists, TopicNotFound
-from headrace.log.base import Topic, TopicSettings
+from headrace.log.base import Partition, Topic, TopicSettings
 from headrace.log.checks import changed_topic, check_topic, is_topic_name
 from headrace.log.kafka.client import LOOK_AGAIN_S, MAX_MESSAGE_BYTES, Cluster
 
@@ -92,6 +98,14 @@ class KafkaTopics:
     def kafka_name(self, name: str) -> str:
         """Return what Kafka calls a topic."""
         return self._prefix + name
+
+    def kafka_place(self, place: Partition, offset: int = OFFSET_INVALID) -> TopicPartition:
+        """Return what Kafka calls a partition, or a position in it."""
+        return TopicPartition(self.kafka_name(place.topic), place.number, offset)
+
+    def place(self, found: TopicPartition) -> Partition:
+        """Return the partition of ours that Kafka speaks of."""
+        return Partition(found.topic.removeprefix(self._prefix), found.partition)
 
     def create(self, topic: Topic) -> Topic:
         """Make a topic. TopicExists, InvalidTopic."""

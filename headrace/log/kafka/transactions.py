@@ -3,7 +3,7 @@
 An append takes these steps.
 
 1. Begin; hand over the records and, for batches of producers, their entries (sequences.py).
-2. Flush: all of it is stored, and nobody sees it.
+2. Flush: all of it is stored, and nobody sees it. The offsets of a group, if there are any, too.
 3. With producers: look at the entries that were written before ours. If one of the same producer
    is not decided yet, abort, settle with that one, and begin again. If the batch is there already,
    or its epoch is over, abort.
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import uuid4
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from headrace import faults
 from headrace.errors import LogError, ProducerFenced
@@ -43,7 +43,7 @@ from headrace.log.kafka.pool import MAX_CLIENTS, Client, ClientPool, end_client
 from headrace.log.kafka.sequences import NOWHERE, PLACE, Claim, Rival, Sequences
 from headrace.log.kafka.topics import PRODUCERS_TOPIC, Found, KafkaTopics
 
-__all__ = ["Together", "Transactions"]
+__all__ = ["GroupOffsets", "Together", "Transactions"]
 
 #: An append above either has the long timeout; 30,000 records/s and 10 MB/s are a slow machine's.
 LONG_RECORDS = 200_000
@@ -51,12 +51,28 @@ LONG_BYTES = 64 << 20
 #: How often an append gives way to others with the same producer.
 MAX_ATTEMPTS = 20
 
+#: What Kafka answers to the offsets of a member that it does not know as such (any more), or yet.
+GROUP_ERRORS = {
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.UNKNOWN_MEMBER_ID,
+    KafkaError.FENCED_INSTANCE_ID,
+    KafkaError.REBALANCE_IN_PROGRESS,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.NOT_COORDINATOR,
+}
 _FENCED = {
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
     KafkaError.INVALID_PRODUCER_EPOCH,
     KafkaError._FATAL,  # one of these, most likely
 }
+
+
+class GroupOffsets(NamedTuple):
+    """What a member of a group commits within a transaction, and who it is to Kafka."""
+
+    positions: list[TopicPartition]
+    member: object
 
 
 class Together(NamedTuple):
@@ -118,10 +134,16 @@ class Transactions:
                 with self._clients.lend({}, timeout_s=TRANSACTION_TIMEOUT_S):
                     self._took_over = True
 
-    def append(self, topics: Mapping[str, Found], shares: Sequence[Share]) -> Together:
+    def append(
+        self,
+        topics: Mapping[str, Found],
+        shares: Sequence[Share],
+        offsets: GroupOffsets | None = None,
+    ) -> Together:
         """Store shares, all of them or nothing; nothing if one of them is stored already.
 
-        ProducerFenced. LogError, Unreachable: see above.
+        ProducerFenced. LogError, Unreachable: see above. KafkaException: of GROUP_ERRORS, Kafka
+        does not take the offsets of the group; nothing was stored.
         """
         claims = {
             share.place: Claim(share.place, topics[share.place.topic].id, share.producer)
@@ -136,7 +158,7 @@ class Transactions:
                     self._offsets.wait_until_visible(self._offsets.written_ends([share.place]))
                     return Together({}, stored_before=share)
             try:
-                attempt = self._attempt(topics, shares, list(claims.values()))
+                attempt = self._attempt(topics, shares, list(claims.values()), offsets)
             except _Ended as error:
                 ended = error  # for a newer epoch, which we find, or for another append's sake
                 continue
@@ -160,7 +182,7 @@ class Transactions:
             claim = Claim(NOWHERE, "", Producer(producer_id, epoch, epoch))
             try:
                 attempt = self._attempt({}, [], [claim])
-            except ProducerFenced:
+            except (ProducerFenced, _Ended):
                 continue  # another was faster
             if attempt.committed:
                 self._wait_until_visible(attempt)
@@ -176,7 +198,11 @@ class Transactions:
         self._clients.close()
 
     def _attempt(
-        self, topics: Mapping[str, Found], shares: Sequence[Share], claims: Sequence[Claim]
+        self,
+        topics: Mapping[str, Found],
+        shares: Sequence[Share],
+        claims: Sequence[Claim],
+        group_offsets: GroupOffsets | None = None,
     ) -> _Attempt:
         """Do steps 1 to 4."""
         met: dict[str, object] = {self._topics.kafka_name(name): topics[name] for name in topics}
@@ -188,11 +214,13 @@ class Transactions:
         with self._clients.lend(met, timeout_s=timeout_s) as client:
             began = time.monotonic()
             try:
-                with self._cluster.errors(what, raw=_FENCED):
-                    attempt = self._store(client, shares, claims)
+                with self._cluster.errors(what, raw=_FENCED | GROUP_ERRORS):
+                    attempt = self._store(client, shares, claims, group_offsets)
                     if not attempt.committed:
                         _retried(lambda: client.producer.abort_transaction(timeout_s), timeout_s)
-            except KafkaException as error:  # the one kind that `raw` passes on
+            except KafkaException as error:  # those that `raw` passes on
+                if error.args[0].code() in GROUP_ERRORS:
+                    raise
                 self._check_fence(client, began, error)
                 raise _Ended from error
             if attempt.committed:
@@ -202,7 +230,13 @@ class Transactions:
             self._sequences.note(claims, offsets, committed=attempt.committed)
         return attempt
 
-    def _store(self, client: Client, shares: Sequence[Share], claims: Sequence[Claim]) -> _Attempt:
+    def _store(
+        self,
+        client: Client,
+        shares: Sequence[Share],
+        claims: Sequence[Claim],
+        group_offsets: GroupOffsets | None,
+    ) -> _Attempt:
         """Do steps 1 to 3, and say whether to commit."""
         producer = client.producer
         producer.begin_transaction()
@@ -220,6 +254,9 @@ class Transactions:
                 on_delivery=entries.note,
             )
         flush(producer, [*deliveries, entries], timeout_s=client.timeout_s)
+        if group_offsets is not None:
+            send: Callable[..., None] = producer.send_offsets_to_transaction
+            _retried(lambda: send(*group_offsets, client.timeout_s), client.timeout_s)
         faults.reach("log_before_decision")
         rivals = self._sequences.rivals(claims, entries.offsets) if claims else []
         committed = not rivals and not any(map(self._sequences.is_stored, claims))

@@ -1,0 +1,362 @@
+"""A member of a consumer group of Kafka's.
+
+librdkafka joins, shows signs of life and hears of changes in threads of its own. A `poll` goes
+through these steps until it has records or its time is over:
+
+1. Serve: hear what happened. Partitions that move elsewhere are given up here, after `on_revoke`;
+   those that were lost are forgotten; those that are new are noted.
+2. Place what is new (placing.py).
+3. Take, from each partition its share (intake.py).
+
+A `commit` is one request with which Kafka checks that we are still the member that we were; with
+output it is one transaction that holds the offsets, too (transactions.py). Kafka checks the member
+and not the partitions, so what we lost is remembered here, until a commit was refused for it.
+
+Not promised: that a poll notices by itself that a topic was deleted and made anew under it.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Self
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from headrace import faults
+from headrace.errors import UsageError
+from headrace.log.base import Append, Partition
+from headrace.log.group_refusals import (
+    check_group_position,
+    commit_before_poll,
+    instance_taken,
+    member_closed,
+    member_of_parent,
+    partitions_lost,
+    poll_within_poll,
+)
+from headrace.log.groups import MemberSettings, Polled, Revoked
+from headrace.log.kafka.beside import call_beside
+from headrace.log.kafka.client import LOGGER, LOOK_S
+from headrace.log.kafka.commits import FENCED, Commits
+from headrace.log.kafka.inside import Inside
+from headrace.log.kafka.intake import Intake
+from headrace.log.kafka.placing import Placing
+from headrace.log.kafka.reader import LOST, offset_of, to_arrow
+from headrace.log.polling import check_poll
+
+__all__ = ["KafkaMember"]
+
+# Taken from librdkafka at once; a slice of records of the largest size is still bearable.
+CONSUMED_RECORDS = 100
+
+# librdkafka goes on by itself.
+_PASSING = {
+    KafkaError._MAX_POLL_EXCEEDED,
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError.REBALANCE_IN_PROGRESS,
+}
+
+
+class KafkaMember:
+    """A `Member`. For one thread at a time, of the process that joined."""
+
+    def __init__(
+        self,
+        inside: Inside,
+        *,
+        group: str,
+        reads: Sequence[str],
+        settings: MemberSettings,
+        on_revoke: Revoked | None,
+    ) -> None:
+        self._cluster = inside.cluster
+        self._topics = inside.topics
+        self._offsets = inside.offsets
+        self._group = group
+        self._settings = settings
+        self._on_revoke = on_revoke
+        self._process = os.getpid()
+        self._id = ""
+        self._intake = Intake()
+        self._owned: set[Partition] = set()
+        self._positions: dict[Partition, int] = {}
+        self._gone: dict[Partition, int] = {}  # positions that the log does not have
+        self._committed: dict[Partition, int] = {}  # as far as we know: positions where we began
+        # What was polled and not committed: of partitions that are ours, and of others by now.
+        self._moved: set[Partition] = set()
+        self._lost: set[Partition] = set()
+        self._raised: BaseException | None = None  # by what ran within a callback of librdkafka's
+        self._must_poll = self._polling = self._fenced = self._closed = False
+        self._consumer = self._subscribe(reads)
+        self._commits = Commits(
+            inside,
+            self._consumer,
+            who=self,
+            check_member=self._check_member,
+            is_polling=lambda: self._polling,
+        )
+        self._placing = Placing(
+            inside,
+            self._consumer,
+            group=group,
+            latest=settings.start == "latest",
+            commit=self._commits.try_to_store,
+        )
+
+    def _subscribe(self, reads: Sequence[str]) -> Consumer:
+        own = {
+            "group.id": self._topics.kafka_name(self._group),
+            "session.timeout.ms": str(self._settings.session_timeout_ms),
+            "max.poll.interval.ms": str(self._settings.max_poll_ms),
+        }
+        if self._settings.instance is not None:
+            own["group.instance.id"] = self._settings.instance
+        consumer = self._cluster.member(own)
+        with self._errors("join"):
+            consumer.subscribe(
+                [self._topics.kafka_name(topic) for topic in dict.fromkeys(reads)],
+                on_assign=self._take_over,
+                on_revoke=self._give_up,
+                on_lost=self._lose,
+            )
+        return consumer
+
+    @property
+    def id(self) -> str:
+        """Which member of the group this is, once it has joined; another one after it did anew."""
+        return self._id
+
+    @property
+    def assigned(self) -> list[Partition]:
+        """The partitions that the last `poll` found to be ours."""
+        return sorted(self._owned)
+
+    def poll(self, *, timeout_s: float = 1.0, max_records: int = 10_000) -> list[Polled]:
+        """Return the next records of our partitions, nothing after `timeout_s` without any."""
+        self._check_usable()
+        check_poll(self, timeout_s, max_records)
+        if self._polling:
+            raise poll_within_poll(self)
+        self._polling = True
+        try:
+            if self._must_poll:
+                with suppress(KafkaException):  # whatever became of it, what is committed decides
+                    self._commits.settle()
+                self._take_out(self._positions)
+                self._must_poll = False
+            return self._poll(time.monotonic() + timeout_s, max_records)
+        finally:
+            self._polling = False
+
+    def commit(self, appends: Sequence[Append] = ()) -> None:
+        """Store that all that was polled is done and, together with that, append the output."""
+        self._check_usable()
+        if self._must_poll:
+            raise commit_before_poll(self)
+        offsets = {
+            place: offset
+            for place, offset in self._positions.items()
+            if offset != self._committed[place]
+        }
+        if not (appends or offsets or self._lost):
+            return
+        try:
+            self._check_member()
+            faults.reach("group_before_append")
+            self._store(offsets, appends)
+            faults.reach("group_after_append")
+        except BaseException:
+            # Even of one that failed the outcome may be unknown; what is committed decides.
+            self._must_poll = True
+            self._moved.clear()
+            self._lost.clear()
+            raise
+        self._committed |= offsets
+        self._moved.clear()
+
+    def close(self) -> None:
+        """Leave the group; without an instance id our partitions are free at once."""
+        if self._closed or os.getpid() != self._process:
+            return
+        self._closed = True
+        # It waits for a commit that is not answered, and for the coordinator to take note.
+        left = call_beside(self._consumer.close, f"end of {self}")
+        with suppress(TimeoutError, KafkaException):  # our session ends by itself
+            left.result(self._cluster.timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        return f"group {self._group!r}, member {self._id or 'that has not joined yet'}"
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._process:
+            raise member_of_parent(self, self._process)
+        if self._closed:
+            raise member_closed(self)
+        if self._fenced:
+            raise instance_taken(self, self._settings.instance)
+
+    def _errors(self, what: str, *, raw: Iterable[int] = ()) -> Any:
+        return self._cluster.errors(f"{what} as {self}", raw=set(raw))
+
+    # The steps of a poll.
+
+    def _poll(self, deadline: float, max_records: int) -> list[Polled]:
+        wait_s = 0.0
+        while True:
+            self._serve(wait_s)
+            self._place()
+            polled = self._take(max_records)
+            if polled:
+                return polled
+            self._cluster.check_contact(f"poll as {self}")
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return []
+            wait_s = min(left_s, LOOK_S)
+
+    def _serve(self, wait_s: float) -> None:
+        """Take in what has come, and hear what happened; the first is waited for."""
+        with self._errors("poll", raw=FENCED):
+            try:
+                first = self._consumer.poll(wait_s)
+                messages = [] if first is None else [first]
+                while messages:
+                    for message in messages:
+                        self._take_in(message)
+                    messages = (
+                        [] if self._intake.is_full else self._consumer.consume(CONSUMED_RECORDS, 0)
+                    )
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.FENCED_INSTANCE_ID:
+                    raise
+                self._fenced = True
+                raise instance_taken(self, self._settings.instance) from error
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
+        # None while it joins. Another one: Kafka took us for dead, whether it told us so or not.
+        id = self._consumer.memberid() or ""
+        if id != self._id:
+            self._lost |= self._moved
+            self._id = id
+
+    def _take_in(self, message: Message) -> None:
+        error = message.error()
+        topic, number = message.topic(), message.partition()
+        place = None
+        if topic is not None and number is not None:
+            place = self._topics.place(TopicPartition(topic, number))
+        if error is None:
+            if place in self._positions:
+                self._intake.add(place, message)
+        elif error.code() == KafkaError._PARTITION_EOF:
+            if place in self._positions:
+                self._intake.note_end(place, offset_of(message))
+        elif error.code() in LOST:
+            if place in self._positions:
+                self._gone[place] = self._positions[place]
+                self._take_out([place])
+        elif error.code() in _PASSING:
+            LOGGER.warning("%s: %s", self, error.str())
+        elif error.code() == KafkaError.INVALID_SESSION_TIMEOUT:
+            raise UsageError(
+                f"{self}: {self._cluster} refuses a session_timeout_ms of "
+                f"{self._settings.session_timeout_ms}. Choose one that the brokers' "
+                f"`group.min.session.timeout.ms` and `group.max.session.timeout.ms` allow."
+            )
+        else:
+            raise KafkaException(error)
+
+    def _place(self) -> None:
+        if self._gone:
+            extents = self._offsets.extents(self._gone)
+            for place, position in self._gone.items():
+                check_group_position(self._group, place, position, extents[place])
+            self._gone.clear()
+        new = self._owned - self._positions.keys()
+        if not new:
+            return
+        found = self._placing.positions(new)
+        self._positions |= found
+        self._committed |= found
+        with self._errors("begin to read"):
+            self._consumer.incremental_assign(
+                [self._topics.kafka_place(place, offset) for place, offset in found.items()]
+            )
+
+    def _take(self, max_records: int) -> list[Polled]:
+        polled = []
+        for place, messages, next_offset in self._intake.take(max_records):
+            self._positions[place] = next_offset
+            if messages:
+                self._moved.add(place)
+                batch = to_arrow(messages, any_time=self._cluster.believes_producers)
+                polled.append(Polled(place, batch))
+        return polled
+
+    # What librdkafka calls within a poll. It makes nonsense of what is raised there.
+
+    def _take_over(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        # Nothing is read before we say where; of itself librdkafka would do so now.
+        self._within_callback(lambda: self._consumer.incremental_assign([]))
+        self._owned |= {self._topics.place(each) for each in partitions}
+
+    def _give_up(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        places = sorted(self._topics.place(each) for each in partitions)
+        # librdkafka calls this, and not `_lose`, when it was about to and our time passed then.
+        is_lost = not self._id or self._consumer.memberid() != self._id
+        if self._on_revoke is not None and not self._closed and not is_lost:
+            on_revoke = self._on_revoke
+            self._within_callback(lambda: on_revoke(places))
+        self._let_go(places)
+
+    def _lose(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self._let_go(self._topics.place(each) for each in partitions)
+
+    def _let_go(self, places: Iterable[Partition]) -> None:
+        places = set(places)
+        self._lost |= places & self._moved
+        self._moved -= places
+        self._owned -= places
+        for place in places:
+            self._gone.pop(place, None)
+        self._within_callback(lambda: self._take_out(places))
+
+    def _within_callback(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - raised by the poll that it is within
+            self._raised = self._raised or error
+
+    def _take_out(self, places: Iterable[Partition]) -> None:
+        """Stop reading partitions; those that are ours are placed anew."""
+        places = self._positions.keys() & set(places)
+        with self._errors("stop reading"):
+            self._consumer.incremental_unassign([self._topics.kafka_place(each) for each in places])
+        self._intake.drop(places)
+        for place in places:
+            del self._positions[place], self._committed[place]
+
+    # Committing.
+
+    def _check_member(self) -> None:
+        """Refuse to commit as a member that we no longer are. MemberFenced."""
+        if self._lost or (self._consumer.memberid() or "") != self._id:
+            raise partitions_lost(self, self._lost | self._moved)
+
+    def _store(self, offsets: Mapping[Partition, int], appends: Sequence[Append]) -> None:
+        try:
+            self._commits.store(offsets, appends)
+        except KafkaException as error:  # of FENCED
+            if error.args[0].code() == KafkaError.FENCED_INSTANCE_ID:
+                self._fenced = True
+                raise instance_taken(self, self._settings.instance) from error
+            raise partitions_lost(self, self._moved) from error
