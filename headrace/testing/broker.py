@@ -69,6 +69,7 @@ group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=500
 log.retention.check.interval.ms=500
 log.segment.delete.delay.ms=100
+log.cleaner.backoff.ms=50
 transaction.abort.timed.out.transaction.cleanup.interval.ms=500
 """
 

@@ -42,6 +42,7 @@ class LifetimeTests(LogSuite):
         assert other.topic("t").settings == COMPACTED
         both = TopicSettings(retention_ms=HOUR_MS, compact=True)
         log.change_topic("t", settings=both)
+        self.settle()
         assert other.topic("t").settings == both
         with pytest.raises(InvalidTopic, match="t: tombstone_ms cannot be -1"):
             log.change_topic("t", settings=TopicSettings(compact=True, tombstone_ms=-1))
