@@ -11,7 +11,7 @@ from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from headrace.engine.config import Config
-    from headrace.log import Log
+    from headrace.log.opening import SharedLog
 
 __all__ = ["ProjectOption", "find_config", "find_folder", "project_log"]
 
@@ -42,7 +42,7 @@ def find_config(project: Path | None) -> "Config":
 
 
 @contextmanager
-def project_log(config: "Config") -> Iterator["Log"]:
+def project_log(config: "Config") -> Iterator["SharedLog"]:
     """Open the project's log. UsageError, Unreachable."""
     from headrace.log.opening import open_log
 

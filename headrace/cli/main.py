@@ -12,6 +12,7 @@ import typer
 from headrace.cli.append import append
 from headrace.cli.ask import audit, explain, sql
 from headrace.cli.demo import demo
+from headrace.cli.groups import groups_app
 from headrace.cli.init import init
 from headrace.cli.interrupts import INTERRUPTED
 from headrace.cli.log import log_app
@@ -47,6 +48,7 @@ def version(json: JsonOption = False) -> None:
 for command in (init, run, append, tail, sql, status, audit, explain, demo, version):
     app.command()(command)
 app.add_typer(topics_app, name="topics")
+app.add_typer(groups_app, name="groups")
 app.add_typer(log_app, name="log")
 
 

@@ -3,8 +3,9 @@
 import heapq
 import itertools
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
-from time import sleep
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -12,10 +13,14 @@ import pyarrow as pa
 from headrace.cli.output import moment, printable
 from headrace.cli.starts import find_offsets, to_micros
 from headrace.log import Log, Partition, Range
+from headrace.log.groups import MemberSettings
+from headrace.log.opening import SharedLog
 
-__all__ = ["TailRecord", "record_text", "record_to_json", "tail_records"]
+__all__ = ["TailRecord", "group_records", "record_text", "record_to_json", "tail_records"]
 
 POLL_SECONDS = 0.1
+# How long a member waits for its partitions when it is not to follow.
+JOIN_SECONDS = 30.0
 # Records are shown one by one, so there is no use in decoding many at once.
 _BATCH_RECORDS = 1_000
 _NO_ARRIVAL = datetime.min.replace(tzinfo=UTC)
@@ -60,6 +65,30 @@ def _all_records(log: Log, topic: str, start: str, *, follow: bool) -> Iterator[
             return
         if not ranges:
             sleep(POLL_SECONDS)
+
+
+def group_records(
+    log: SharedLog, topic: str, group: str, start: str, *, follow: bool, limit: int | None
+) -> Iterator[TailRecord]:
+    """Yield records as a member of a group; each poll is committed once all of it was taken.
+
+    So a record that was not taken is shown again to whoever comes next. Without `follow` it ends
+    when nothing more comes.
+    """
+    settings = MemberSettings(start="latest" if start == "latest" else "earliest")
+    left = limit
+    with closing(log.join(group, [topic], settings=settings)) as member:
+        deadline = monotonic() + JOIN_SECONDS
+        while left is None or left > 0:
+            most = _BATCH_RECORDS if left is None else min(left, _BATCH_RECORDS)
+            polled = member.poll(timeout_s=1.0, max_records=most)
+            for partition, batch in polled:
+                yield from _records(partition, batch)
+                left = left if left is None else left - batch.num_rows
+            if polled:
+                member.commit()
+            elif not follow and (member.assigned or monotonic() > deadline):
+                return
 
 
 def _order(record: TailRecord) -> tuple[datetime, int, int]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headrace.cli.asking import YesOption, ask
 from headrace.cli.folder import ProjectOption, find_config, project_log
 from headrace.cli.output import (
     JsonOption,
@@ -183,7 +184,7 @@ def _last_arrival_us(log: "Log", range: "Range") -> int | None:
 @topics_app.command()
 def delete(
     topic: TopicArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: YesOption = False,
     project: ProjectOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -192,10 +193,8 @@ def delete(
     _refuse_if_read(config, topic)
     with project_log(config) as log:
         records = sum(end - first for first, end in log.extents(topic).values())
-        if not yes and not typer.confirm(
-            f"Delete {topic} and its {records:,} records for good?", err=True
-        ):
-            raise UsageError(f"{topic}: not deleted")
+        question = f"Delete {topic} and its {records:,} records for good?"
+        ask(question, yes=yes, refused=f"{topic}: not deleted")
         log.delete_topic(topic)
     if json:
         show_json({"topic": topic, "deleted_records": records})

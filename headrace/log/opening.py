@@ -3,11 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from headrace.log.base import Log
 from headrace.log.embedded import EmbeddedLog
+from headrace.log.groups import Groups
 
-__all__ = ["EmbeddedPlace", "KafkaPlace", "LogPlace", "open_log"]
+__all__ = ["EmbeddedPlace", "KafkaPlace", "LogPlace", "SharedLog", "open_log"]
+
+
+class SharedLog(Log, Groups, Protocol):
+    """A log whose readers can share their work in groups."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class KafkaPlace:
 LogPlace = EmbeddedPlace | KafkaPlace
 
 
-def open_log(place: LogPlace, *, name: str | None = None) -> Log:
+def open_log(place: LogPlace, *, name: str | None = None) -> SharedLog:
     """Open a log. UsageError: a property is wrong, or the client for Kafka is not installed.
 
     With a name, whoever opens the log under it later takes over from one that was killed at once.
