@@ -1,16 +1,18 @@
 """`headrace log`: look after the log itself."""
 
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.folder import ProjectOption, find_config
-from headrace.cli.output import JsonOption, show_json, show_progress, show_text
+from headrace.cli.folder import ProjectOption, find_config, project_log
+from headrace.cli.output import JsonOption, note, show_json, show_progress, show_text
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from headrace.log import EmbeddedLog
+    from headrace.log.opening import SharedLog
 
 __all__ = ["log_app"]
 
@@ -51,6 +53,64 @@ def verify(
         )
     if found["damages"]:
         raise typer.Exit(1)
+
+
+@log_app.command()
+def copy(
+    topic: Annotated[
+        list[str] | None, typer.Argument(help="These topics only; else all there are.")
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option(help="The folder of an embedded log; made if missing.")
+    ] = None,
+    to_project: Annotated[
+        Path | None, typer.Option(help="The log of this project, embedded or on Kafka.")
+    ] = None,
+    project: ProjectOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Copy topics, and where groups are in them, into another log; goes on if interrupted."""
+    if (to is None) == (to_project is None):
+        raise UsageError("say where to: --to FOLDER, or --to-project DIR")
+    config = find_config(project)
+    from headrace.log.opening import EmbeddedPlace, open_log
+
+    place = find_config(to_project).log if to is None else EmbeddedPlace(Path(to).absolute())
+    if place == config.log:
+        raise UsageError(f"{place}: this is the log to copy from; choose another one")
+    with project_log(config) as source, closing(open_log(place)) as target:
+        found = _copy(source, target, topic)
+    if json:
+        show_json({"to": str(place), **found})
+        return
+    for entry in found["topics"]:
+        show_text(f"copied {entry['records']:,} records of {entry['topic']}")
+    for entry in found["groups"]:
+        left_out = "".join(f"; not in {name}, which is compacted" for name in entry["left_out"])
+        show_text(f"group {entry['group']} goes on there, {entry['offsets']} offsets{left_out}")
+    for text in found["notes"]:
+        note(text)
+
+
+def _copy(source: "SharedLog", target: "SharedLog", topics: list[str] | None) -> dict[str, Any]:
+    from headrace.log.copying import copy_groups, copy_topic
+
+    names = topics or [each.name for each in source.topics()]
+    whole = sum(end - first for name in names for first, end in source.extents(name).values())
+    done = 0
+    with show_progress("copying") as progress:
+
+        def advance(records: int) -> None:
+            nonlocal done
+            done += records
+            progress(done, max(done, whole))
+
+        copied = [copy_topic(source, target, name, on_progress=advance) for name in names]
+    return {
+        "topics": [{"topic": each.topic, "records": each.records} for each in copied],
+        "groups": list(copy_groups(source, target, set(names))),
+        "notes": [text for each in copied for text in each.notes],
+    }
 
 
 def _verify(log: "EmbeddedLog", topic: str | None) -> dict[str, Any]:

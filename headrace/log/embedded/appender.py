@@ -120,13 +120,23 @@ class Appender:
         self.make_durable(written)
         return written
 
-    def write(self, payload: Any, count: int, producer: Producer | None) -> Written:
-        """Do steps 1 to 4 for one batch. ProducerFenced, DiskFull, LogDamaged."""
+    def write(
+        self,
+        payload: Any,
+        count: int,
+        producer: Producer | None,
+        *,
+        arrival_us: int | None = None,
+    ) -> Written:
+        """Do steps 1 to 4 for one batch. ProducerFenced, DiskFull, LogDamaged.
+
+        It arrives now, unless it is said when it did; never before what is there.
+        """
         with self._lock(), disk_errors(self._folder):
             ends = self._follower.catch_up()
             if producer is not None and self._was_stored(producer, self._follower.tail):
                 return self._up_to(ends, duplicate=True)
-            start, rolled, ends = self._store(ends, payload, count, producer)
+            start, rolled, ends = self._store(ends, payload, count, producer, arrival_us=arrival_us)
             mark = self._follower.tail.mark
             acknowledged = ends.acknowledged if self._sync else mark
             try:
@@ -144,6 +154,7 @@ class Appender:
         count: int,
         producer: Producer | None,
         transaction: int | None = None,
+        arrival_us: int | None = None,
     ) -> tuple[int, bool, Ends]:
         """Write a batch; return its start, whether it begins a segment, and the ends before it."""
         tail = self._follower.tail
@@ -152,7 +163,9 @@ class Appender:
             payload,
             count=count,
             base_offset=start,
-            arrival_us=max(self._clock(), tail.last_arrival_us),
+            arrival_us=max(
+                self._clock() if arrival_us is None else arrival_us, tail.last_arrival_us
+            ),
             producer=producer,
             transaction=transaction,
         )

@@ -25,15 +25,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.errors import LogError, TopicNotFound, UsageError
 from headrace.log.acks import check_acks
 from headrace.log.base import (
+    APPENDS,
     DEFAULT_PARTITIONS,
     Acks,
     Append,
@@ -260,6 +263,33 @@ class EmbeddedLog(SharedReading):
         self._tidy_where_rolled(shares, written)
         ranges = iter(_ranges(shares, written))
         return [Appended(list(islice(ranges, len(own)))) for own in each_shares]
+
+    def append_copied(
+        self, partition: Partition, records: pa.RecordBatch, producer_id: str, epoch: int
+    ) -> None:
+        """Append RECORDS of another log, and let them arrive when they did there.
+
+        Those without an arrival arrive now. The sequence of a record is its offset there, so after
+        a failure `last_sequence` tells how many of them are stored. ProducerFenced, DiskFull.
+        """
+        self._check_partition(partition)
+        appender = self._appender(partition)
+        arrivals_us = pc.fill_null(records["arrival"].cast(pa.int64()), self._clock()).to_numpy()
+        # A stored batch has one arrival; all that are written share one sync.
+        starts = [0, *(np.flatnonzero(np.diff(arrivals_us)) + 1).tolist(), records.num_rows]
+        written = None
+        with self._noticing_deletion([partition.topic]):
+            for start, end in pairwise(starts):
+                part = records.slice(start, end - start).select(APPENDS.names)
+                sequence = records["offset"][end - 1].as_py()
+                written = appender.write(
+                    encode_payload(part),
+                    end - start,
+                    Producer(producer_id, epoch, sequence),
+                    arrival_us=int(arrivals_us[start]),
+                )
+            if written is not None:
+                appender.make_durable(written)
 
     def _shares(self, append: Append) -> list[Share]:
         topic = self.topic(append.topic)
