@@ -60,7 +60,8 @@ class _Recorded:
     progress: Mapping[StreamPartition, Progress]
 
     @property
-    def records(self) -> int:
+    def span(self) -> int:
+        """How many offsets its streams have read."""
         return sum(place.offset for place in self.progress.values())
 
 
@@ -72,12 +73,12 @@ def audit(
     settings: Settings | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Audit:
-    """Recompute all units from the log. `on_progress` is told the records read so far, and all.
+    """Recompute all units from the log. `on_progress` is told the offsets read so far, and all.
 
     PositionLost: records that were read are no longer in the log, so nobody can.
     """
     differences: list[str] = []
-    done = rows = 0
+    done = records = rows = 0
     with store.open() as snapshot:
         counters = snapshot.counters()
         for owner, counted in counters.items():
@@ -85,14 +86,20 @@ def audit(
         units = _recorded_units(snapshot)
         for unit in units:
             _check_records_are_there(unit, log, counters)
-        total = sum(unit.records for unit in units)
+        total = sum(unit.span for unit in units)
         for unit in units:
             base = done
 
-            def report(records: int, base: int = base) -> None:
-                on_progress(base + records, total)
+            def report(offsets: int, base: int = base) -> None:
+                on_progress(base + offsets, total)
 
-            with _replayed(unit, log, spark, settings or Settings(), report) as (engine, replayed):
+            with _replayed(unit, log, spark, settings or Settings(), report) as (
+                engine,
+                replayed,
+                read,
+            ):
+                _check_nothing_went(unit, log, counters, replayed.counters())
+                records += read
                 differences += _compare_progress(unit, engine.units[MAIN].progress)
                 differences += _compare_counters(unit, counters, replayed.counters())
                 for fold in engine.units[MAIN].folds:
@@ -102,8 +109,8 @@ def audit(
                 sets, waiting = _side_sets(replayed), _side_sets(snapshot)
                 for name, source in engine.units[MAIN].topics().items():
                     differences += _compare_sides(log, unit, name, source, sets, waiting)
-            done += unit.records
-    return Audit(done, rows, counters, tuple(differences))
+            done += unit.span
+    return Audit(records, rows, counters, tuple(differences))
 
 
 def _check_records_are_there(unit: _Recorded, log: Log, counters: Mapping[Owner, Counters]) -> None:
@@ -128,6 +135,30 @@ def _check_records_are_there(unit: _Recorded, log: Log, counters: Mapping[Owner,
             )
 
 
+def _check_nothing_went(
+    unit: _Recorded,
+    log: Log,
+    recorded: Mapping[Owner, Counters],
+    replayed: Mapping[Owner, Counters],
+) -> None:
+    """Tell what a log without dense offsets does not tell before it is read. PositionLost."""
+    for holding in unit.holdings:
+        name = "read" if holding.kind == "stream" else "seen"
+        before, now = (
+            counters.get(holding.owner, {}).get(name, 0) for counters in (recorded, replayed)
+        )
+        topic = parse_project({"ledger": holding.stream_sql}).streams[0].topic
+        compacted = log.topic(topic).settings.compact
+        removed = any(extent.first_offset > 0 for extent in log.extents(topic).values())
+        if now < before and (compacted or removed):
+            by = "Compaction" if compacted else "Retention"
+            raise PositionLost(
+                f"{topic}: {before - now:,} records that {holding.kind} {holding.name} has {name} "
+                f"are no longer in the log, so the tables cannot be recomputed from it. {by} "
+                f"removed them; move the store away and build it from what is left, to audit that."
+            )
+
+
 def _recorded_units(snapshot: Snapshot) -> list[_Recorded]:
     holdings = snapshot.holdings()
     units = []
@@ -145,8 +176,11 @@ def _replayed(
     spark: SparkSession,
     settings: Settings,
     report: Callable[[int], None],
-) -> Iterator[tuple[Engine, Snapshot]]:
-    """Replay a unit's definitions to its position, in a store that is thrown away."""
+) -> Iterator[tuple[Engine, Snapshot, int]]:
+    """Replay a unit's definitions to its position, in a store that is thrown away.
+
+    Yields the engine, what it holds, and how many records it read.
+    """
     statements = dict.fromkeys(holding.stream_sql for holding in unit.holdings)
     statements |= dict.fromkeys(h.sql for h in unit.holdings if h.kind == "view")
     project = parse_project({"ledger": ";\n".join(statements)})
@@ -161,10 +195,12 @@ def _replayed(
         engine = Engine(project, log, store, spark, settings=alone, publishes=False, ends=ends)
         try:
             engine.start()
-            while engine.turn():
+            read = 0
+            while reports := engine.turn():
+                read += sum(each.records for each in reports)
                 report(sum(place.offset for place in engine.units[MAIN].progress.values()))
             with store.open() as snapshot:
-                yield engine, snapshot
+                yield engine, snapshot, read
         finally:
             engine.close()
             store.close()

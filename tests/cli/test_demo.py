@@ -33,9 +33,13 @@ def test_traffic_is_out_of_order_late_and_broken_as_it_should_be() -> None:
 
 
 @pytest.mark.spark
-def test_a_demo_of_some_seconds_ends_with_an_audit_that_holds(tmp_path: Path, process: Run) -> None:
+@pytest.mark.parametrize("log", ["embedded", "kafka"])
+def test_a_demo_of_some_seconds_ends_with_an_audit_that_holds(
+    tmp_path: Path, process: Run, request: pytest.FixtureRequest, log: str
+) -> None:
     folder = tmp_path / "demo"
-    answer = process("demo", "--for", "8s", "--dir", folder, "--json")
+    where = ["--kafka", request.getfixturevalue("broker").bootstrap] if log == "kafka" else []
+    answer = process("demo", "--for", "8s", "--dir", folder, "--json", *where)
     assert answer.code == 0, answer.err
     (found,) = answer.rows
     assert found["audit"]["ok"]

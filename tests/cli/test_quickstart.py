@@ -13,6 +13,7 @@ import duckdb
 import pytest
 
 from cli.commands import Run
+from headrace.testing.broker import Broker
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart"
 
@@ -38,10 +39,30 @@ def plain(query: str) -> list[dict[str, object]]:
     return duckdb.sql(text).to_arrow_table().to_pylist()
 
 
+def on_kafka(folder: Path, broker: Broker) -> None:
+    """Move the log of a project to Kafka: three lines of headrace.toml."""
+    toml = folder / "headrace.toml"
+    toml.write_text(
+        toml.read_text()
+        + f"""
+[log]
+kind = "kafka"
+prefix = "{folder.parent.name}."
+[log.client]
+"bootstrap.servers" = "{broker.bootstrap}"
+"""
+    )
+
+
 @pytest.mark.spark
-def test_the_readme_runs_and_the_views_equal_a_plain_query(tmp_path: Path, process: Run) -> None:
+@pytest.mark.parametrize("log", ["embedded", "kafka"])
+def test_the_readme_runs_and_the_views_equal_a_plain_query(
+    tmp_path: Path, process: Run, request: pytest.FixtureRequest, log: str
+) -> None:
     folder = tmp_path / "quickstart"
     shutil.copytree(QUICKSTART, folder, ignore=shutil.ignore_patterns(".headrace"))
+    if log == "kafka":
+        on_kafka(folder, request.getfixturevalue("broker"))
     blocks = re.findall(r"```sh\n(.*?)```", (QUICKSTART / "README.md").read_text(), re.DOTALL)
     commands = [line for block in blocks for line in block.splitlines()]
     assert [command.split()[:2] for command in commands] == [

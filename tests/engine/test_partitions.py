@@ -90,3 +90,36 @@ def test_partitions_added_while_a_view_is_rebuilt_are_read_once_by_all(ahead: st
         assert h.counters("payments")["read"] == 40
         assert_agrees_with_the_reference(h)
         h.audit()
+
+
+def compacted(h: Harness) -> EmbeddedLog:
+    """Return the log, its payments compacted: of 40 records of three cards 3 are left."""
+    assert isinstance(h.log, EmbeddedLog)
+    h.log.change_topic("payments", settings=TopicSettings(compact=True))
+    keys = [f"c{number % 3}".encode() for number in range(40)]
+    h.append("payments", payments(100, 40), partition=0, keys=keys)
+    return h.log
+
+
+@pytest.mark.parametrize("gear", ["short", "long"])
+def test_a_compacted_topic_is_read_as_it_is(gear: str) -> None:
+    with harness(SHOP, partitions=2) as h:
+        compacted(h).compact("payments")
+        h.append("payments", payments(200, 2), partition=0, keys=[b"c0", b"c1"])
+        while h.turn(gear=gear):
+            pass
+        assert h.counters("payments")["read"] == 5
+        assert h.log.extents("payments")[Partition("payments", 0)].end_offset == 42
+        assert_agrees_with_the_reference(h)
+        assert h.audit().records == 5
+
+
+def test_what_compaction_took_after_it_was_read_cannot_be_audited() -> None:
+    with harness(SHOP, partitions=2) as h:
+        log = compacted(h)
+        while h.turn():
+            pass
+        h.audit()
+        log.compact("payments")
+        with pytest.raises(PositionLost, match=r"payments: 37 records .* Compaction removed them"):
+            h.audit()
