@@ -66,6 +66,21 @@ def test_the_settings_of_the_manual_are_the_defaults(tmp_path: Path) -> None:
     assert read_config(tmp_path).settings == Settings()
 
 
+def test_the_settings_for_kafka_are_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headrace.engine.config import read_config
+    from headrace.log.opening import KafkaPlace
+
+    page = ROOT / "docs" / "kafka.md"
+    (text,) = [text for language, text in blocks(page) if language == "toml"]
+    (tmp_path / "headrace.toml").write_text(text)
+    monkeypatch.setenv("SHOP_KAFKA_PASSWORD", "secret")
+    place = read_config(tmp_path).log
+    assert isinstance(place, KafkaPlace)
+    assert place.client["sasl.password"] == "secret"
+
+
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "examples" / "quickstart" / "README.md"], ids=str)
 def test_every_link_leads_to_a_file(page: Path) -> None:
     for target in LINK.findall(page.read_text()):

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import Producer as KafkaProducer
@@ -63,32 +64,24 @@ class Delivery:
 
     def ranges(self) -> list[Range]:
         """Return where the records are; those of others split an append into several ranges."""
-        ranges: list[Range] = []
-        for offset in self.offsets:
-            if ranges and ranges[-1].end == offset:
-                ranges[-1] = Range(self.place, ranges[-1].start, offset + 1)
-            else:
-                ranges.append(Range(self.place, offset, offset + 1))
-        return ranges
+        offsets = np.array(self.offsets)
+        cuts = np.flatnonzero(np.diff(offsets) != 1) + 1
+        parts = np.split(offsets, cuts) if len(offsets) else []
+        return [Range(self.place, int(part[0]), int(part[-1]) + 1) for part in parts]
 
 
 def hand_over(client: KafkaProducer, kafka_name: str, share: Share) -> Delivery:
     """Put a share into a client's buffer, in order. KafkaException: the buffer does not empty."""
     delivery = Delivery(share.place)
+    produce, note = client.produce, delivery.note
+    number, arrival_ms = share.place.number, share.arrival_ms
     columns = (share.rows.column(name).to_pylist() for name in ("key", "value", "headers"))
+    # Kafka's client takes records one by one, so this is a loop; positions are what costs least.
     for key, value, headers in zip(*columns, strict=True):
-        pairs = [(each["name"], each["value"]) for each in headers or ()]
+        pairs = [(each["name"], each["value"]) for each in headers] if headers else None
         while True:
             try:
-                client.produce(
-                    kafka_name,
-                    value=value,
-                    key=key,
-                    partition=share.place.number,
-                    headers=pairs,
-                    timestamp=share.arrival_ms,
-                    on_delivery=delivery.note,
-                )
+                produce(kafka_name, value, key, number, note, None, arrival_ms, pairs)
                 break
             except BufferError:  # room comes with acknowledgements, or with the first error
                 served(lambda: client.poll(LOOK_S))
