@@ -1,8 +1,7 @@
 """A real Kafka broker for tests: one process in KRaft mode, on 127.0.0.1, without containers.
 
 Promises:
-- The jars are resolved once, by the Ivy that PySpark carries, and are in the cache whole or not at
-  all; of several processes that want them at once one resolves and the others wait.
+- The jars are resolved once (jars.py).
 - Ports are free ones and the data is in a temporary folder: any number of brokers may run.
 - A broker is ready when `start` returns, and gone when `stop` returns; what it held is still there
   when it is started again.
@@ -12,8 +11,6 @@ Listeners: `bootstrap` takes anyone; `sasl_bootstrap` wants SASL_PLAINTEXT, mech
 SASL_USER with SASL_PASSWORD.
 """
 
-import importlib.util
-import os
 import shutil
 import socket
 import subprocess
@@ -26,9 +23,8 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from headrace.engine.java import find_java_home
-from headrace.errors import JavaMissing, Unreachable
-from headrace.log.embedded.files import locked
+from headrace.errors import Unreachable
+from headrace.testing.jars import find_java, resolve
 
 __all__ = ["KAFKA_VERSION", "SASL_PASSWORD", "SASL_USER", "Broker", "resolve_jars", "run_broker"]
 
@@ -36,7 +32,6 @@ KAFKA_VERSION = "4.3.1"
 SASL_USER = "alice"
 SASL_PASSWORD = "rabbit-hole"  # noqa: S105 (of a broker that lives as long as the tests)
 
-RESOLVE_TIMEOUT_S = 300
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 20
 START_ATTEMPTS = 3  # another process may take a free port before the broker does
@@ -76,60 +71,8 @@ transaction.abort.timed.out.transaction.cleanup.interval.ms=500
 
 def resolve_jars() -> Path:
     """Return the folder of Kafka's jars. Unreachable: they are not cached and cannot be had."""
-    cache = os.environ.get("HEADRACE_CACHE") or Path.home() / ".cache" / "headrace"
-    folder = Path(cache) / f"kafka-{KAFKA_VERSION}"
-    libs = folder / "libs"
-    if libs.is_dir():
-        return libs
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / "lock"):
-        if not libs.is_dir():
-            _resolve(folder, libs)
-    return libs
-
-
-def _resolve(folder: Path, libs: Path) -> None:
-    staging = folder / "resolving"
-    shutil.rmtree(staging, ignore_errors=True)  # of one that died: we hold the lock
-    coordinates = ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION)
-    command: list[str | Path] = [
-        *(_java(), "-jar", _ivy(), "-cache", folder / "ivy", "-dependency", *coordinates),
-        *("-confs", "default", "-types", "jar", "bundle"),
-        *("-retrieve", f"{staging}/[artifact]-[revision](-[classifier]).[ext]"),
-    ]
-    try:
-        run = subprocess.run(
-            command, capture_output=True, text=True, cwd=folder, timeout=RESOLVE_TIMEOUT_S
-        )
-    except subprocess.TimeoutExpired as error:
-        raise Unreachable(_unresolved(f"no answer in {RESOLVE_TIMEOUT_S} s")) from error
-    # Ivy ends with 0 even where a dependency is missing; it says so in its report.
-    if run.returncode != 0 or "UNRESOLVED" in run.stdout or not any(staging.glob("kafka_*.jar")):
-        raise Unreachable(_unresolved((run.stdout + run.stderr)[-1000:]))
-    staging.rename(libs)
-
-
-def _unresolved(reason: str) -> str:
-    return (
-        f"Kafka {KAFKA_VERSION}: its jars are not in the cache and cannot be resolved. Run the "
-        f"tests once where Ivy reaches a repository, or point HEADRACE_CACHE at a cache that has "
-        f"them. Ivy said: {reason}"
-    )
-
-
-def _java() -> Path:
-    try:
-        return find_java_home() / "bin" / "java"
-    except JavaMissing as error:
-        raise Unreachable(_unresolved(str(error))) from error
-
-
-def _ivy() -> Path:
-    spec = importlib.util.find_spec("pyspark")
-    assert spec is not None, "pyspark is a dependency"
-    assert spec.origin is not None
-    (jar,) = (Path(spec.origin).parent / "jars").glob("ivy-*.jar")
-    return jar
+    coordinates = [f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"]
+    return resolve(f"kafka-{KAFKA_VERSION}", coordinates, with_dependencies=True)
 
 
 class Broker:
@@ -199,7 +142,7 @@ class Broker:
         self._process = None
 
     def _command(self, main: str, *arguments: str) -> list[str]:
-        java = [str(_java()), *SMALL_JVM, "-cp", self._class_path]
+        java = [str(find_java()), *SMALL_JVM, "-cp", self._class_path]
         return [*java, main, *arguments, str(self._settings)]
 
     def _answers(self) -> bool:
