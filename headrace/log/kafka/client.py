@@ -254,7 +254,7 @@ class Cluster:
         most_ms = int(settings["session.timeout.ms"]) // 3
         with self._configuring():
             beat = {"heartbeat.interval.ms": str(max(1, min(int(beats_ms), most_ms)))}
-            ours = {**OURS_MEMBER, **settings, **beat}
+            ours = {**OURS_MEMBER, **settings, **beat, "error_cb": self._note}
             return Consumer(self._settings({**_CONSUMER, **_MEMBER}, ours), logger=LOGGER)
 
     def check_contact(self, what: str) -> None:
@@ -300,8 +300,8 @@ class Cluster:
     def _note(self, error: KafkaError) -> None:
         if error.code() in _CREDENTIALS:
             self._refusal = error
-        elif error.code() == KafkaError._ALL_BROKERS_DOWN:
-            self._is_away = True
+        elif error.code() in _AWAY:
+            self._is_away = True  # one broker of several, perhaps; who cares, looks
         LOGGER.info("%s: %s", self, error.str())
 
     def wait(

@@ -37,8 +37,8 @@ from headrace.log.group_refusals import (
 )
 from headrace.log.groups import MemberSettings, Polled, Revoked
 from headrace.log.kafka.beside import call_beside
-from headrace.log.kafka.client import LOGGER, LOOK_S
-from headrace.log.kafka.commits import FENCED, Commits
+from headrace.log.kafka.client import LOGGER, LOOK_S, served
+from headrace.log.kafka.commits import Commits
 from headrace.log.kafka.inside import Inside
 from headrace.log.kafka.intake import Intake
 from headrace.log.kafka.placing import Placing
@@ -50,6 +50,8 @@ __all__ = ["KafkaMember"]
 # Taken from librdkafka at once; a slice of records of the largest size is still bearable.
 CONSUMED_RECORDS = 100
 
+# Our instance id is another's now; it is the one error that ends a consumer.
+_OUT = {KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL}
 # librdkafka goes on by itself.
 _PASSING = {
     KafkaError._MAX_POLL_EXCEEDED,
@@ -224,21 +226,17 @@ class KafkaMember:
 
     def _serve(self, wait_s: float) -> None:
         """Take in what has come, and hear what happened; the first is waited for."""
-        with self._errors("poll", raw=FENCED):
-            try:
-                first = self._consumer.poll(wait_s)
+        try:
+            with self._errors("poll", raw=_OUT):
+                first = served(lambda: self._consumer.poll(wait_s))
                 messages = [] if first is None else [first]
                 while messages:
                     for message in messages:
                         self._take_in(message)
-                    messages = (
-                        [] if self._intake.is_full else self._consumer.consume(CONSUMED_RECORDS, 0)
-                    )
-            except KafkaException as error:
-                if error.args[0].code() != KafkaError.FENCED_INSTANCE_ID:
-                    raise
-                self._fenced = True
-                raise instance_taken(self, self._settings.instance) from error
+                    messages = [] if self._intake.is_full else served(self._consume)
+        except KafkaException as error:  # the one kind that `raw` passes on
+            self._fenced = True
+            raise instance_taken(self, self._settings.instance) from error
         raised, self._raised = self._raised, None
         if raised is not None:
             raise raised
@@ -247,6 +245,9 @@ class KafkaMember:
         if id != self._id:
             self._lost |= self._moved
             self._id = id
+
+    def _consume(self) -> list[Message]:
+        return self._consumer.consume(CONSUMED_RECORDS, 0)
 
     def _take_in(self, message: Message) -> None:
         error = message.error()
