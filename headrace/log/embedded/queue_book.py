@@ -7,9 +7,8 @@ A record of the topic is, for a queue, one of:
 - dead: a row with a `dead_sequence`, on its way to the dead-letter topic;
 - done: before `next_offset`, and without a row.
 
-Dead rows that were marked in one step, of one partition, have one sequence: they are one append of
-the queue's producer. Rows of a sequence are removed together, once it is stored, and sequences are
-appended in order. So whoever finds them appends the same batch, which the log stores once.
+Dead rows that were marked in one step, of one partition, have one sequence (queue_records.py). Rows
+of a sequence are removed together, once it is stored.
 """
 
 import sqlite3
@@ -17,18 +16,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from headrace.errors import UsageError
 from headrace.log.embedded.coordinator import now_ms
+from headrace.log.queue_records import (
+    CONSUMER_SILENCE_MS,
+    MAX_DEAD_BATCH_RECORDS,
+    MAX_OPEN_RECORDS,
+    DeadBatch,
+    DeadRow,
+    Held,
+)
+from headrace.log.queue_refusals import other_settings
 from headrace.log.queues import QueueSettings
 
-__all__ = ["Cursor", "DeadBatch", "DeadRow", "Held", "QueueBook", "QueueRow"]
+__all__ = ["Cursor", "QueueBook", "QueueRow"]
 
-#: How many records of a partition are handed out, released or dead at a time.
-MAX_OPEN_RECORDS = 2_000
-# A dead-letter append has to fit into one, also with records of the largest size.
-MAX_DEAD_BATCH_RECORDS = 256
-# A consumer that has shown itself within this time has a say about the queue's settings.
-CONSUMER_SILENCE_MS = 60_000
 # Older than any time, so that it has always passed.
 RELEASED_MS = -(1 << 62)
 
@@ -55,30 +56,6 @@ class Cursor(NamedTuple):
     def room(self) -> int:
         """How many more may be handed out."""
         return max(0, MAX_OPEN_RECORDS - self.open_records)
-
-
-class Held(NamedTuple):
-    """A record that a consumer holds."""
-
-    number: int
-    offset: int
-    deliveries: int
-
-
-class DeadRow(NamedTuple):
-    """A record that goes to the dead-letter topic."""
-
-    offset: int
-    deliveries: int
-    reason: str
-
-
-class DeadBatch(NamedTuple):
-    """What was marked dead together, and is appended together."""
-
-    number: int
-    sequence: int
-    rows: list[DeadRow]
 
 
 class QueueBook:
@@ -129,7 +106,8 @@ class QueueBook:
                 consumer=consumer,
             ).fetchone()
             if others:
-                self._refuse(settings, others)
+                stored = self._queue.settings
+                raise other_settings(self._name, self._topic, stored, settings, others)
             self._run(
                 "UPDATE queues SET max_deliveries = :max_deliveries, lock_ms = :lock, "
                 "dead_letters = :dead_letters, start = :start WHERE id = :queue",
@@ -143,18 +121,6 @@ class QueueBook:
             "INSERT OR REPLACE INTO consumers VALUES (:consumer, :queue, :now)", consumer=consumer
         )
         return new
-
-    def _refuse(self, settings: QueueSettings, others: int) -> None:
-        stored = self._queue.settings._asdict()
-        differences = ", ".join(
-            f"{name} is {stored[name]!r} there and {value!r} here"
-            for name, value in settings._asdict().items()
-            if stored[name] != value
-        )
-        raise UsageError(
-            f"queue {self._name} of {self._topic}: its {others} other consumers use other "
-            f"settings: {differences}. Use the same, or close the others first."
-        )
 
     def leave(self, consumer: str) -> None:
         """Remove a consumer."""

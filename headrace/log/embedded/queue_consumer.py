@@ -13,29 +13,33 @@ A `poll` goes through these steps until it has records or its time is over:
 import logging
 import os
 import secrets
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from typing import Self
 
 import pyarrow as pa
 
 from headrace import faults
-from headrace.errors import PositionLost, TopicExists, TopicNotFound, UsageError
-from headrace.log.base import Extent, Partition, Producer, Range
+from headrace.log.base import Extent, Partition, Range
 from headrace.log.embedded.coordinator import Coordinator, now_ms
 from headrace.log.embedded.inside import Inside
-from headrace.log.embedded.queue_book import (
+from headrace.log.embedded.queue_book import QueueBook
+from headrace.log.polling import check_poll, share_evenly, wait_for
+from headrace.log.queue_records import (
     CONSUMER_SILENCE_MS,
     DeadBatch,
     Held,
-    QueueBook,
-)
-from headrace.log.embedded.queue_records import (
-    make_dead_letters,
+    append_dead_letters,
+    dead_letter_producer,
+    make_dead_letter_topic,
     make_deliveries,
     read_offsets,
 )
-from headrace.log.polling import check_poll, share_evenly, wait_for
+from headrace.log.queue_refusals import (
+    check_foreign,
+    consumer_closed,
+    consumer_of_parent,
+    records_gone,
+)
 from headrace.log.queues import Delivery, QueueSettings, dead_letter_topic
 
 __all__ = ["EmbeddedQueueConsumer"]
@@ -68,12 +72,13 @@ class EmbeddedQueueConsumer:
         self._topic = topic
         self._dead_letters = dead_letter_topic(queue, topic, settings)
         self._settings = settings._replace(dead_letters=self._dead_letters)
+        self._producer_id = dead_letter_producer(queue, topic)
         self._id = secrets.token_hex(8)
         self._process = os.getpid()
         self._closed = False
         self._turn = 0
         self._shown_ms = 0
-        self._make_dead_letter_topic()
+        make_dead_letter_topic(self._inside.log, self._dead_letters, self._topic)
         with coordinator.step() as connection:
             self._enter(QueueBook(connection, queue, topic))
 
@@ -125,12 +130,9 @@ class EmbeddedQueueConsumer:
 
     def _check_usable(self) -> None:
         if os.getpid() != self._process:
-            raise UsageError(
-                f"{self}: it was made by process {self._process} and this is its child; consume "
-                f"the queue here, too."
-            )
+            raise consumer_of_parent(self, self._process)
         if self._closed:
-            raise UsageError(f"{self}: it is closed; consume the queue anew.")
+            raise consumer_closed(self)
 
     # The queue.
 
@@ -150,26 +152,10 @@ class EmbeddedQueueConsumer:
                 latest = new and self._settings.start == "latest"
                 start = extent.end_offset if latest else extent.first_offset
                 # Should the book be lost, the log still knows which sequences it has stored.
-                self._make_dead_letter_topic()
+                make_dead_letter_topic(self._inside.log, self._dead_letters, self._topic)
                 dead = Partition(self._dead_letters, number)
                 last = self._inside.log.last_sequence(dead, self._producer_id)
                 book.add_cursor(number, start, dead_sequence=last or 0)
-
-    @property
-    def _producer_id(self) -> str:
-        return f"queue:{self._queue}:{self._topic}"
-
-    def _make_dead_letter_topic(self) -> None:
-        """Make the dead-letter topic, or give it as many partitions as the topic has."""
-        partitions = self._inside.log.topic(self._topic).partitions
-        try:
-            found = self._inside.log.topic(self._dead_letters).partitions
-        except TopicNotFound:
-            with suppress(TopicExists):  # another consumer was faster
-                self._inside.log.create_topic(self._dead_letters, partitions=partitions)
-            return
-        if found < partitions:
-            self._inside.log.change_topic(self._dead_letters, partitions=partitions)
 
     # The steps of a poll.
 
@@ -196,18 +182,14 @@ class EmbeddedQueueConsumer:
                 held = book.hand_out_again(self._id, max_records)
                 new = share_evenly(unread, max_records - len(held), turn=self._turn)
                 for place, start, end in new:
-                    table = read_offsets(self._inside, place, range(start, end))
+                    table = self._read(place, range(start, end))
                     offsets = table.column("offset").to_pylist()
                     book.hand_out(self._id, place.number, offsets, end)
                     tables.append((place, table))
         self._turn += 1
         faults.reach("queue_after_take")
         if gone:
-            raise PositionLost(
-                f"{self}: retention removed records that were not done: {', '.join(gone)}. The "
-                f"queue goes on behind them; raise the retention of {self._topic}, or add "
-                f"consumers."
-            )
+            raise records_gone(self, self._topic, gone)
         deliveries = [each for place, table in tables for each in make_deliveries(place, table)]
         return [*self._deliver_again(held), *deliveries]
 
@@ -245,7 +227,7 @@ class EmbeddedQueueConsumer:
         for number in sorted({each.number for each in held}):
             place = Partition(self._topic, number)
             counts = {each.offset: each.deliveries for each in held if each.number == number}
-            table = read_offsets(self._inside, place, sorted(counts))
+            table = self._read(place, sorted(counts))
             deliveries += make_deliveries(place, table, counts)
         found = {(each.partition.number, each.offset) for each in deliveries}
         if removed := [each for each in held if each[:2] not in found]:
@@ -260,12 +242,7 @@ class EmbeddedQueueConsumer:
     ) -> list[Delivery]:
         self._check_usable()
         deliveries = list(deliveries)
-        for each in deliveries:
-            if each.partition.topic != self._topic:
-                raise UsageError(
-                    f"{self}: {each.partition}@{each.offset} was handed out by another queue. "
-                    f"Nothing was done; give it back to that one."
-                )
+        check_foreign(self, self._topic, deliveries)
         if not deliveries:
             return []
         late: list[Delivery] = []
@@ -298,14 +275,13 @@ class EmbeddedQueueConsumer:
 
     def _append_dead(self, batch: DeadBatch) -> None:
         place = Partition(self._topic, batch.number)
-        table = read_offsets(self._inside, place, [row.offset for row in batch.rows])
+        table = self._read(place, [row.offset for row in batch.rows])
         if (missing := len(batch.rows) - table.num_rows) > 0:
             logger.warning("%s: %s records of %s died and are gone", self, missing, place)
         if table.num_rows:
-            self._make_dead_letter_topic()
-            self._inside.log.append(
-                self._dead_letters,
-                make_dead_letters(place, table, batch.rows),
-                partition=batch.number,
-                producer=Producer(self._producer_id, 1, batch.sequence),
+            append_dead_letters(
+                self._inside.log, self._dead_letters, place, table, batch, self._producer_id
             )
+
+    def _read(self, place: Partition, offsets: Sequence[int]) -> pa.Table:
+        return read_offsets(self._inside.log, place, self._inside.extent(place), offsets)

@@ -1,0 +1,61 @@
+"""What every log refuses the consumers of its queues, in the same words."""
+
+from collections.abc import Iterable, Sequence
+
+from headrace.errors import PositionLost, UsageError
+from headrace.log.queues import Delivery, QueueSettings
+
+__all__ = [
+    "check_foreign",
+    "consumer_closed",
+    "consumer_of_parent",
+    "other_settings",
+    "records_gone",
+]
+
+
+def check_foreign(consumer: object, topic: str, deliveries: Iterable[Delivery]) -> None:
+    """Refuse what a queue of another topic handed out. UsageError."""
+    for each in deliveries:
+        if each.partition.topic != topic:
+            raise UsageError(
+                f"{consumer}: {each.partition}@{each.offset} was handed out by another queue. "
+                f"Nothing was done; give it back to that one."
+            )
+
+
+def other_settings(
+    queue: str, topic: str, there: QueueSettings, here: QueueSettings, others: int
+) -> UsageError:
+    """Return why a consumer with other settings than the others have is refused."""
+    stored = there._asdict()
+    differences = ", ".join(
+        f"{name} is {stored[name]!r} there and {value!r} here"
+        for name, value in here._asdict().items()
+        if stored[name] != value
+    )
+    return UsageError(
+        f"queue {queue} of {topic}: its {others} other consumers use other settings: "
+        f"{differences}. Use the same, or close the others first."
+    )
+
+
+def records_gone(consumer: object, topic: str, gone: Sequence[str]) -> PositionLost:
+    """Return what a poll raises once; `gone` names what retention took."""
+    return PositionLost(
+        f"{consumer}: retention removed records that were not done: {', '.join(gone)}. The queue "
+        f"goes on behind them; raise the retention of {topic}, or add consumers."
+    )
+
+
+def consumer_of_parent(consumer: object, process: int) -> UsageError:
+    """Return why a consumer cannot be used after a fork."""
+    return UsageError(
+        f"{consumer}: it was made by process {process} and this is its child; consume the queue "
+        f"here, too."
+    )
+
+
+def consumer_closed(consumer: object) -> UsageError:
+    """Return why a consumer cannot be used after `close`."""
+    return UsageError(f"{consumer}: it is closed; consume the queue anew.")
