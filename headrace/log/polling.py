@@ -26,7 +26,9 @@ def check_poll(reader: object, timeout_s: float, max_records: int) -> None:
         )
 
 
-def wait_for(look: Callable[[], list[T]], *, timeout_s: float) -> list[T]:
+def wait_for(
+    look: Callable[[], list[T]], *, timeout_s: float, max_pause_s: float = MAX_PAUSE_S
+) -> list[T]:
     """Look again and again until something is there or the time is over."""
     deadline = time.monotonic() + timeout_s
     pause_s = MIN_PAUSE_S
@@ -36,7 +38,7 @@ def wait_for(look: Callable[[], list[T]], *, timeout_s: float) -> list[T]:
         if found or left_s <= 0:
             return found
         time.sleep(min(pause_s, left_s))
-        pause_s = min(2 * pause_s, MAX_PAUSE_S)
+        pause_s = min(2 * pause_s, max_pause_s)
 
 
 def share_evenly(unread: Sequence[Range], max_records: int, *, turn: int) -> list[Range]:

@@ -34,6 +34,7 @@ class TestKafkaLog(LogContract):
     }
     longest_name = 249 - 9  # with the prefix
     session_timeout_ms = 1_500
+    lock_ms = 1_500
     patience_s = 30.0
     commit_faults = (
         "group_before_append",

@@ -237,15 +237,16 @@ class Cluster:
             self._closed = True
             self._admin = None  # it has no `close`: it ends when nobody refers to it
 
-    def consumer(self, *, committed: bool = True) -> Consumer:
+    def consumer(self, *, committed: bool = True, patient: bool = False) -> Consumer:
         """Return a consumer that never commits and, as told, sees committed records only.
 
-        UsageError: a property is wrong.
+        A patient one stays at the end of what it reads. UsageError: a property is wrong.
         """
         level = "read_committed" if committed else "read_uncommitted"
         ours = {**OURS_CONSUMER, "isolation.level": level, "error_cb": self._note}
         with self._configuring():
-            return Consumer(self._settings(_CONSUMER, ours), logger=LOGGER)
+            defaults = {**_CONSUMER, **_MEMBER} if patient else _CONSUMER
+            return Consumer(self._settings(defaults, ours), logger=LOGGER)
 
     def member(self, settings: Mapping[str, str]) -> Consumer:
         """Return a consumer that takes part in a group. UsageError: a property is wrong."""

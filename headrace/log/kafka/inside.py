@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from headrace.log.base import Append, Appended, Log
 from headrace.log.kafka.client import Cluster
+from headrace.log.kafka.delivery import Delivery, Share
 from headrace.log.kafka.offsets import KafkaOffsets
 from headrace.log.kafka.topics import KafkaTopics
 from headrace.log.kafka.transactions import GroupOffsets
@@ -27,3 +28,5 @@ class Inside:
     take_over: Callable[[], None]
     #: All of these appends and the offsets of a group, or nothing.
     append_with: Callable[[Sequence[Append], GroupOffsets | None], list[Appended]]
+    #: To a topic of the log's own.
+    append_own: Callable[[Share], Delivery]

@@ -75,7 +75,7 @@ _PREFIX = re.compile(rf"[a-zA-Z0-9._-]{{0,{MAX_PREFIX_LENGTH}}}")
 
 
 class KafkaLog(SharedReading):
-    """A `Log` on a Kafka cluster, with `Groups`.
+    """A `Log` on a Kafka cluster, with `Groups` and `Queues`.
 
     `properties` are librdkafka's: `bootstrap.servers`, and whatever TLS, SASL and tuning need; the
     log overrules only what its promises hang on. `timeout_s` is how long it waits for the cluster
@@ -136,6 +136,7 @@ class KafkaLog(SharedReading):
                 check_open=self._check_open,
                 take_over=self._transactions.take_over,
                 append_with=self._append_together,
+                append_own=lambda share: self._deliver(self._plain, share, None),
             )
         )
 
@@ -263,7 +264,7 @@ class KafkaLog(SharedReading):
         """Append without waiting for replicas, nor until readers see it."""
         return self._deliver(self._leader, share, found).ranges()
 
-    def _deliver(self, clients: ClientPool, share: Share, found: Found) -> Delivery:
+    def _deliver(self, clients: ClientPool, share: Share, found: Found | None) -> Delivery:
         name = self._topics.kafka_name(share.place.topic)
         with (
             self._cluster.errors(f"append to {share.place}"),

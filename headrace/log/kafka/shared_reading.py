@@ -1,8 +1,8 @@
-"""The part of the log on Kafka that readers share: groups.
+"""The part of the log on Kafka that readers share: groups and queues.
 
-Promises, besides those of `groups.Groups`:
-- They are Kafka's own groups: other clients, and Kafka's tools, see and read with them.
-- Closing the log closes what was joined through it.
+Promises, besides those of `groups.Groups` and `queues.Queues`:
+- Groups are Kafka's own: other clients, and Kafka's tools, see them and read with them.
+- Closing the log closes what was joined and consumed through it.
 """
 
 import weakref
@@ -17,18 +17,20 @@ from headrace.log.groups import Group, MemberSettings, Revoked, check_join
 from headrace.log.kafka.groups import KafkaGroups
 from headrace.log.kafka.inside import Inside
 from headrace.log.kafka.members import KafkaMember
+from headrace.log.kafka.queue_consumer import KafkaQueueConsumer
 from headrace.log.names import check_group_name, refuse_reserved
+from headrace.log.queues import QueueSettings, check_consume
 
 __all__ = ["SharedReading"]
 
 
 class SharedReading:
-    """`Groups`, over the inner side of a log."""
+    """`Groups` and `Queues`, over the inner side of a log."""
 
     def __init__(self, inside: Inside) -> None:
         self._inside = inside
         self._groups = KafkaGroups(inside.cluster, inside.topics, inside.prefix)
-        self._readers_open: weakref.WeakSet[KafkaMember] = weakref.WeakSet()
+        self._readers_open: weakref.WeakSet[KafkaMember | KafkaQueueConsumer] = weakref.WeakSet()
 
     def join(
         self,
@@ -80,6 +82,21 @@ class SharedReading:
         """Forget a group. GroupNotFound, GroupActive."""
         self._inside.check_open()
         self._groups.delete(name)
+
+    def consume(
+        self,
+        queue: str,
+        topic: str,
+        *,
+        settings: QueueSettings = QueueSettings(),  # noqa: B008 - a frozen value
+    ) -> KafkaQueueConsumer:
+        """Compete for the records of a topic. TopicNotFound, UsageError."""
+        self._inside.check_open()
+        check_consume(queue, topic, settings)
+        self._inside.topics.find(topic)
+        consumer = KafkaQueueConsumer(self._inside, queue=queue, topic=topic, settings=settings)
+        self._readers_open.add(consumer)
+        return consumer
 
     def _close_shared_reading(self) -> None:
         for reader in list(self._readers_open):

@@ -35,10 +35,12 @@ from headrace.log.base import Partition, Topic, TopicSettings
 from headrace.log.checks import changed_topic, check_topic, is_topic_name
 from headrace.log.kafka.client import LOOK_AGAIN_S, MAX_MESSAGE_BYTES, Cluster
 
-__all__ = ["CACHE_S", "PRODUCERS_TOPIC", "Found", "KafkaTopics"]
+__all__ = ["CACHE_S", "PRODUCERS_TOPIC", "QUEUE_BOOKS", "Found", "KafkaTopics"]
 
 #: The log's own topic: the newest sequence of every producer (sequences.py).
 PRODUCERS_TOPIC = "headrace.producers"
+#: The names of the log's own topics with the books of queues begin so (queue_book.py).
+QUEUE_BOOKS = "headrace.queue."
 CACHE_S = 1.0
 MAX_KAFKA_NAME = 249
 
@@ -75,6 +77,11 @@ def _settings(config: Mapping[str, ConfigEntry]) -> TopicSettings:
         "compact" in policy,
         int(config["delete.retention.ms"].value or 0),
     )
+
+
+def _is_own(name: str) -> bool:
+    """Say whether a topic is the log's own, or that of a log whose prefix goes on from ours."""
+    return name.endswith(PRODUCERS_TOPIC) or QUEUE_BOOKS in name
 
 
 class Found(NamedTuple):
@@ -117,10 +124,10 @@ class KafkaTopics:
                 f"{name!r} cannot be a topic's name: with the prefix {self._prefix!r} it has over "
                 f"{MAX_KAFKA_NAME} characters. Use at most {longest}."
             )
-        if name.endswith(PRODUCERS_TOPIC):
+        if _is_own(name):
             raise InvalidTopic(
                 f"{name!r} cannot be a topic's name: the log keeps its producers' sequences in "
-                f"{PRODUCERS_TOPIC!r}. Use another name."
+                f"{PRODUCERS_TOPIC!r}, and its queues in names with {QUEUE_BOOKS!r}. Use another."
             )
         who_says = "CreateTime" if self._cluster.believes_producers else "LogAppendTime"
         config = {
@@ -162,7 +169,7 @@ class KafkaTopics:
         names = [
             name.removeprefix(self._prefix)
             for name in self._cluster.topic_names()
-            if name.startswith(self._prefix) and not name.endswith(PRODUCERS_TOPIC)
+            if name.startswith(self._prefix) and not _is_own(name)
         ]
         return sorted(found.topic for found in self._describe(names).values())
 
@@ -172,7 +179,7 @@ class KafkaTopics:
             at, found = self._cache.get(name, (float("-inf"), None))
         if found is None or fresh or time.monotonic() - at > CACHE_S:
             found = self._look(name)
-        if found is None or name.endswith(PRODUCERS_TOPIC):
+        if found is None or _is_own(name):
             raise TopicNotFound(
                 f"{name!r}: no such topic in {self._cluster}"
                 + (f", prefix {self._prefix!r}" if self._prefix else "")
