@@ -15,7 +15,7 @@ from confluent_kafka import Producer as KafkaProducer
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from headrace.errors import InvalidTopic, LogError, PositionLost, Unreachable, UsageError
+from headrace.errors import InvalidTopic, LogError, PositionLost
 from headrace.log import Append, Delivery, KafkaLog, Partition, QueueSettings, records
 from headrace.log.kafka import queue_book
 from headrace.log.kafka.queue_consumer import KafkaQueueConsumer
@@ -194,24 +194,3 @@ def test_what_is_not_an_entry_is_an_error_that_names_its_place(
     assert foreign.flush(10) == 0
     with pytest.raises(LogError, match=f"{book}/0@1: .*{why}.*Kafka's tools"):
         until(lambda: consumer.poll(timeout_s=0.1))
-
-
-def test_a_consumer_outlives_the_broker(make_kafka_log: MakeKafkaLog, broker: Broker) -> None:
-    log = make_kafka_log(timeout_s=1)
-    log.create_topic("t", partitions=1)
-    log.append("t", records(["a", "b"]), partition=0)
-    consumer, other = log.consume("q", "t"), log.consume("q", "t")
-    (a,) = take(consumer, 1)
-    broker.stop()
-    try:
-        for call in (lambda: consumer.poll(), other.close):
-            began = time.monotonic()
-            with pytest.raises(Unreachable, match=r"bootstrap\.servers"):
-                call()
-            assert time.monotonic() - began < 4
-    finally:
-        broker.start()
-    assert consumer.acknowledge([a]) == []
-    assert [each.value for each in take(consumer, 1)] == [b"b"]
-    with pytest.raises(UsageError, match="closed"):
-        other.poll()

@@ -12,7 +12,8 @@ A `commit` is one request with which Kafka checks that we are still the member t
 output it is one transaction that holds the offsets, too (transactions.py). Kafka checks the member
 and not the partitions, so what we lost is remembered here, until a commit was refused for it.
 
-Not promised: that a poll notices by itself that a topic was deleted and made anew under it.
+A topic that was made anew under a member is noticed after CACHE_S, and the group begins anew there:
+Kafka has forgotten what it had committed.
 """
 
 import os
@@ -43,6 +44,7 @@ from headrace.log.kafka.inside import Inside
 from headrace.log.kafka.intake import Intake
 from headrace.log.kafka.placing import Placing
 from headrace.log.kafka.reader import LOST, offset_of, to_arrow
+from headrace.log.kafka.topics import CACHE_S
 from headrace.log.polling import check_poll
 
 __all__ = ["KafkaMember"]
@@ -91,6 +93,8 @@ class KafkaMember:
         self._lost: set[Partition] = set()
         self._raised: BaseException | None = None  # by what ran within a callback of librdkafka's
         self._must_poll = self._polling = self._fenced = self._closed = False
+        self._topic_ids = {topic: self._topics.find(topic).id for topic in reads}
+        self._followed_at = time.monotonic()
         self._consumer = self._subscribe(reads)
         self._commits = Commits(
             inside,
@@ -214,6 +218,7 @@ class KafkaMember:
         wait_s = 0.0
         while True:
             self._serve(wait_s)
+            self._follow_topics()
             self._place()
             polled = self._take(max_records)
             if polled:
@@ -275,6 +280,22 @@ class KafkaMember:
             )
         else:
             raise KafkaException(error)
+
+    def _follow_topics(self) -> None:
+        """Begin anew with topics that were made anew. TopicNotFound."""
+        if time.monotonic() - self._followed_at < CACHE_S:
+            return
+        for topic, known in self._topic_ids.items():
+            found = self._topics.find(topic).id
+            if found != known:
+                LOGGER.warning("%s: topic %s was made anew, the group begins anew", self, topic)
+                self._topic_ids[topic] = found
+                anew = {place for place in self._owned if place.topic == topic}
+                self._lost |= anew & self._moved
+                self._moved -= anew
+                self._gone = {at: each for at, each in self._gone.items() if at not in anew}
+                self._take_out(anew)
+        self._followed_at = time.monotonic()
 
     def _place(self) -> None:
         if self._gone:
