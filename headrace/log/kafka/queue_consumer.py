@@ -17,6 +17,7 @@ a record is gone without a word. See docs/decisions.md.
 import os
 import secrets
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 import pyarrow as pa
@@ -50,6 +51,8 @@ __all__ = ["KafkaQueueConsumer"]
 
 # A look asks the leaders of all partitions for their ends.
 MAX_PAUSE_S = 0.1
+# How many partitions are read at once; as many consumers are kept for the next read.
+MAX_READS = 4
 # Often enough that a consumer that only waits keeps its say about the queue's settings.
 SHOW_EVERY_MS = CONSUMER_SILENCE_MS // 4
 # The dead are left to who found them for so long, or for the time of a lock if that is shorter.
@@ -219,15 +222,22 @@ class KafkaQueueConsumer:
             counts.setdefault(number, {})[offset] = count
         for place, start, end in taken.new:
             counts.setdefault(place.number, {}).update(dict.fromkeys(range(start, end), 1))
-        deliveries: list[Delivery] = []
-        missing: list[Held] = []
-        for number, own in sorted(counts.items()):
+
+        def read(number: int) -> list[Delivery]:
             place = Partition(self._topic, number)
-            table = self._read(place, extents[place], sorted(own))
-            found = make_deliveries(place, table, own)
-            deliveries += found
-            there = {each.offset for each in found}
-            missing += [Held(number, at, own[at]) for at in own if at not in there]
+            table = self._read(place, extents[place], sorted(counts[number]))
+            return make_deliveries(place, table, counts[number])
+
+        # A read waits for the broker most of its time.
+        with ThreadPoolExecutor(MAX_READS) as threads:
+            deliveries = [each for found in threads.map(read, sorted(counts)) for each in found]
+        there = {(each.partition.number, each.offset) for each in deliveries}
+        missing = [
+            Held(number, offset, count)
+            for number, own in counts.items()
+            for offset, count in own.items()
+            if (number, offset) not in there
+        ]
         if missing:
             self._book.write("finish", records=missing)
         return deliveries
