@@ -12,7 +12,7 @@ demo: $(INSTALLED)
 # Everything real: Spark, Kafka, processes killed with SIGKILL, files on disk. Two at a time, each with
 # a Spark and a Kafka of its own; the tests of a file stay together and share what they start.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 15
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 15
 
 # No Spark, no processes, no store; under half a minute.
 test-fast: $(INSTALLED)

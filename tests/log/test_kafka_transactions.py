@@ -401,4 +401,4 @@ def test_an_append_of_many_batches_is_whole(kafka_log: KafkaLog, producer: Produ
     assert kafka_log.extents("t")[PLACE] == Extent(0, 30_001)  # one marker: one transaction
     assert values(kafka_log, PLACE) == [value.encode() for value in sent]
     # The estimate of 200 bytes each, from the first of them.
-    assert kafka_log.measure(Range(PLACE, 0, 30_000)) == 6_000_000
+    assert 6_000_000 <= kafka_log.measure(Range(PLACE, 0, 30_000)) < 8_000_000

@@ -179,6 +179,16 @@ class Sequences:
             newest = self._newest(claim.key)
         return is_stored(claim.place, claim.producer, newest)
 
+    def is_stored_surely(self, claim: Claim) -> bool:
+        """Say whether a batch is there. ProducerFenced: also if that was decided elsewhere.
+
+        False is said as far as the topic was read: who appends then looks again (`rivals`).
+        """
+        if not self.is_stored(claim):
+            return False
+        self.newest(claim.producer.id, claim.place, claim.topic_id)
+        return self.is_stored(claim)
+
     def rivals(self, claims: Sequence[Claim], offsets: Sequence[int]) -> list[Rival]:
         """Return who goes first, now that entries for `claims` are written at `offsets`.
 

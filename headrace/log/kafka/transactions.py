@@ -153,7 +153,7 @@ class Transactions:
         ended: _Ended | None = None
         for _ in range(MAX_ATTEMPTS):
             for share in shares:
-                if share.place in claims and self._sequences.is_stored(claims[share.place]):
+                if share.place in claims and self._sequences.is_stored_surely(claims[share.place]):
                     # Its markers may not all be written yet.
                     self._offsets.wait_until_visible(self._offsets.written_ends([share.place]))
                     return Together({}, stored_before=share)
