@@ -207,6 +207,26 @@ def test_who_was_taken_for_dead_commits_nothing_though_the_group_is_empty(log: K
     assert values(log, Partition("out", 0)) == []
 
 
+def test_output_is_committed_when_partitions_are_revoked(log: KafkaLog) -> None:
+    log.create_topic("u", partitions=1)
+    log.create_topic("out", partitions=1)
+    log.append_all([Append(topic, records([topic]), 0) for topic in ("t", "u")])
+
+    def commit(_: object) -> None:
+        first.commit([Append("out", records(["of both"]), 0)])
+
+    first = log.join("g", ["t", "u"], on_revoke=commit)
+    poll(first, 2)
+    second = log.join("g", ["t", "u"])
+    until(second, lambda: first.poll(timeout_s=0) or second.assigned)
+    assert values(log, Partition("out", 0)) == [b"of both"]
+    # Behind the record, or behind the marker after it too.
+    offsets = log.group("g").offsets
+    assert offsets.keys() == {PLACE, Partition("u", 0)}
+    assert set(offsets.values()) <= {1, 2}
+    assert [*first.poll(timeout_s=0.3), *second.poll(timeout_s=0.3)] == []
+
+
 def test_what_on_revoke_raises_is_raised_by_the_poll(log: KafkaLog) -> None:
     def fails(_: object) -> None:
         raise RuntimeError("cannot let go")

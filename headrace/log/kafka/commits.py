@@ -50,14 +50,14 @@ class Commits:
         *,
         who: object,
         check_member: Callable[[], None],
-        is_polling: Callable[[], bool],
+        is_called_back: Callable[[], bool],
     ) -> None:
         self._inside = inside
         self._cluster = inside.cluster
         self._consumer = consumer
         self._who = who
         self._check_member = check_member
-        self._is_polling = is_polling
+        self._is_called_back = is_called_back
         self._unanswered: Future[list[TopicPartition]] | None = None
 
     def store(self, offsets: Mapping[Partition, int], appends: Sequence[Append]) -> None:
@@ -111,8 +111,8 @@ class Commits:
         def commit() -> list[TopicPartition]:
             return self._consumer.commit(offsets=positions, asynchronous=False) or []
 
-        if self._is_polling():
-            # Within a callback of librdkafka's, which keeps other threads waiting.
+        if self._is_called_back():
+            # Within a callback of librdkafka's, for whose end other threads would wait.
             check_each(commit())
         else:
             self._unanswered = call_beside(commit, f"commit of {self._who}")

@@ -12,7 +12,6 @@ from typing import Any
 
 from confluent_kafka import (
     ConsumerGroupTopicPartitions,
-    ConsumerGroupType,
     KafkaError,
     KafkaException,
 )
@@ -52,31 +51,32 @@ class KafkaGroups:
         if listed.errors:
             with self._cluster.errors(what):
                 raise listed.errors[0]
+        # Those of other kinds, such as share groups, have neither members nor offsets of ours.
         names = sorted(
             each.group_id.removeprefix(self._prefix)
             for each in listed.valid
             if each.group_id.startswith(self._prefix)
-            and each.type in (ConsumerGroupType.CLASSIC, ConsumerGroupType.CONSUMER)
         )
-        found = (self.look(name) for name in names)
-        return [group for group in found if group is not None]
+        # All are asked at once, and answer one by one.
+        members = {name: self._ask_members(name) for name in names}
+        offsets = {name: self._ask_offsets(name) for name in names}
+        found = [
+            Group(name, self._members(name, members[name]), self._offsets(name, offsets[name]))
+            for name in names
+        ]
+        return [group for group in found if group.members or group.offsets]
 
     def find(self, name: str) -> Group:
         """Return one group. GroupNotFound."""
-        found = self.look(name)
-        if found is None:
+        members, offsets = self._ask_members(name), self._ask_offsets(name)
+        group = Group(name, self._members(name, members), self._offsets(name, offsets))
+        if not group.members and not group.offsets:
             raise group_not_found(name, self._cluster)
-        return found
-
-    def look(self, name: str) -> Group | None:
-        """Return a group, None when it has neither members nor offsets."""
-        members = self._members(name)
-        offsets = self._offsets(name)
-        return Group(name, members, offsets) if members or offsets else None
+        return group
 
     def set_offsets(self, name: str, offsets: Mapping[Partition, int]) -> None:
         """Store other offsets for a group. GroupActive."""
-        if members := self._members(name):
+        if members := self._members(name, self._ask_members(name)):
             raise group_active(name, [member.id for member in members], "reset")
         if not offsets:
             return
@@ -106,18 +106,28 @@ class KafkaGroups:
         if error.args[0].code() in _NOT_FOUND:
             return group_not_found(name, self._cluster)
         if error.args[0].code() in _ACTIVE:
-            return group_active(name, [member.id for member in self._members(name)], done)
+            members = self._members(name, self._ask_members(name))
+            return group_active(name, [member.id for member in members], done)
         return self._cluster.translated(error.args[0], f"have group {name!r} {done}")
 
     def _kafka_name(self, name: str) -> str:
         return self._prefix + name
 
-    def _members(self, name: str) -> tuple[GroupMember, ...]:
-        futures = self._cluster.admin.describe_consumer_groups(
+    def _ask_members(self, name: str) -> Mapping[Any, Any]:
+        return self._cluster.admin.describe_consumer_groups(
             [self._kafka_name(name)], request_timeout=self._cluster.timeout_s
         )
+
+    def _ask_offsets(self, name: str) -> Mapping[Any, Any]:
+        return self._cluster.admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(self._kafka_name(name))],
+            require_stable=True,
+            request_timeout=self._cluster.timeout_s,
+        )
+
+    def _members(self, name: str, asked: Mapping[Any, Any]) -> tuple[GroupMember, ...]:
         try:
-            found = self._wait(futures, f"look for group {name!r}", raw=_NOT_FOUND)
+            found = self._wait(asked, f"look for group {name!r}", raw=_NOT_FOUND)
         except KafkaException:  # the one kind that `raw` passes on
             return ()
         return tuple(
@@ -131,17 +141,13 @@ class KafkaGroups:
             )
         )
 
-    def _offsets(self, name: str) -> dict[Partition, int]:
+    def _offsets(self, name: str, asked: Mapping[Any, Any]) -> dict[Partition, int]:
         what = f"find what group {name!r} has committed"
         raw = {KafkaError.UNSTABLE_OFFSET_COMMIT, *_NOT_FOUND}
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            asked = ConsumerGroupTopicPartitions(self._kafka_name(name))
-            futures = self._cluster.admin.list_consumer_group_offsets(
-                [asked], require_stable=True, request_timeout=self._cluster.timeout_s
-            )
             try:
-                found = self._wait(futures, what, raw=raw).topic_partitions
+                found = self._wait(asked, what, raw=raw).topic_partitions
                 check_each(found)
                 places = ((self._topics.place(each), each.offset) for each in found)
                 return {place: offset for place, offset in sorted(places) if offset >= 0}
@@ -152,6 +158,7 @@ class KafkaGroups:
                 if code not in raw or time.monotonic() > deadline:
                     raise self._cluster.translated(error.args[0], what) from error
             time.sleep(LOOK_AGAIN_S)
+            asked = self._ask_offsets(name)
 
     def _wait(self, futures: Mapping[Any, Any], what: str, *, raw: set[int]) -> Any:
         (future,) = futures.values()

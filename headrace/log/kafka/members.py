@@ -92,7 +92,8 @@ class KafkaMember:
         self._moved: set[Partition] = set()
         self._lost: set[Partition] = set()
         self._raised: BaseException | None = None  # by what ran within a callback of librdkafka's
-        self._must_poll = self._polling = self._fenced = self._closed = False
+        self._must_poll = self._polling = self._called_back = False
+        self._fenced = self._closed = False
         self._topic_ids = {topic: self._topics.find(topic).id for topic in reads}
         self._followed_at = time.monotonic()
         self._consumer = self._subscribe(reads)
@@ -101,7 +102,7 @@ class KafkaMember:
             self._consumer,
             who=self,
             check_member=self._check_member,
-            is_polling=lambda: self._polling,
+            is_called_back=lambda: self._called_back,
         )
         self._placing = Placing(
             inside,
@@ -353,10 +354,13 @@ class KafkaMember:
         self._within_callback(lambda: self._take_out(places))
 
     def _within_callback(self, call: Callable[[], object]) -> None:
+        self._called_back = True
         try:
             call()
         except BaseException as error:  # noqa: BLE001 - raised by the poll that it is within
             self._raised = self._raised or error
+        finally:
+            self._called_back = False
 
     def _take_out(self, places: Iterable[Partition]) -> None:
         """Stop reading partitions; those that are ours are placed anew."""

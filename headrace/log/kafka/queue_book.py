@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from headrace.errors import HeadraceError, LogError, TopicExists
 from headrace.log.base import MAX_RECORD_BYTES, Partition
@@ -103,7 +103,10 @@ class QueueBook:
                 f"when its time has passed."
             )
         if offset - self._snapshot_at > SNAPSHOT_ENTRIES:
-            self._write_snapshot()
+            try:
+                self._write_snapshot()
+            except HeadraceError as error:
+                LOGGER.warning("%s: cannot cut the queue's book: %s", self._place, error)
         return outcome
 
     def close(self) -> None:
@@ -231,9 +234,5 @@ class QueueBook:
         head = {"v": VERSION, "by": self._writer, "do": "snapshot"}
         self._read_to(self._append({**head, "at": at, "state": self.state.to_json()}))
         place = self._inside.topics.kafka_place(self._place, at + 1)
-        what = f"remove old entries of {self._place}"
-        try:
-            futures = self._cluster.admin.delete_records([place])
-            self._cluster.wait(futures[place], what)
-        except (HeadraceError, KafkaException) as error:
-            LOGGER.warning("cannot %s: %s", what, error)
+        futures = self._cluster.admin.delete_records([place])
+        self._cluster.wait(futures[place], f"remove old entries of {self._place}")

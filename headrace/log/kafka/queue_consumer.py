@@ -279,14 +279,17 @@ class KafkaQueueConsumer:
                 self._bury_one(dying)
 
     def _bury_one(self, dying: Dying) -> None:
-        batch = dying.batch
+        batch, settings = dying.batch, self._book.state.settings
+        # The queue's, which may have changed while we were silent.
+        assert settings is not None
+        dead_letters = settings.dead_letters or self._dead_letters
         place = Partition(self._topic, batch.number)
         faults.reach("queue_before_dead_letter")
         extent = self._inside.log.extents(self._topic)[place]
         table = self._read(place, extent, [row.offset for row in batch.rows])
         if table.num_rows:  # the others are gone, or never were records
             append_dead_letters(
-                self._inside.log, self._dead_letters, place, table, batch, self._producer_id
+                self._inside.log, dead_letters, place, table, batch, self._producer_id
             )
         faults.reach("queue_after_dead_letter")
         self._book.write("buried", batch=[batch.number, batch.sequence])
