@@ -116,6 +116,34 @@ def test_the_book_is_cut_and_who_fell_behind_goes_on(
     assert sorted(map(int, got)) == list(range(25, 40))
 
 
+def test_of_two_snapshots_the_one_of_the_later_state_counts(log: KafkaLog) -> None:
+    log.append("t", records(["a", "b", "c"]), partition=0)
+    consumer = log.consume("q", "t")
+    book = consumer._book
+    older = {"v": 1, "by": "x", "do": "snapshot", "at": book._position - 1}
+    older["state"] = book.state.to_json()
+    consumer.acknowledge(take(consumer, 1))
+    held = take(consumer, 1)
+    book._write_snapshot()
+    book._append(older)  # by one that was slow; what follows that state is gone
+    other = log.consume("q", "t")
+    assert other._book.state.cursors == {0: 2}
+    assert [each.value for each in take(other, 1)] == [b"c"]
+    assert consumer.acknowledge(held) == []
+
+
+def test_a_book_without_its_first_entries_is_an_error_that_says_what_to_do(
+    log: KafkaLog, broker: Broker, prefix: str
+) -> None:
+    consumer = log.consume("q", "t")
+    consumer._book.write("show")
+    gone = TopicPartition(prefix + consumer._book._place.topic, 0, 1)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.delete_records([gone])[gone].result(10)
+    with pytest.raises(LogError, match="does not say what was before its first entry"):
+        log.consume("q", "t")
+
+
 def quick_state(consumer: KafkaQueueConsumer) -> dict[str, Any]:
     until(lambda: consumer._book.catch_up() or len(consumer._book.state.consumers) == 3)
     return consumer._book.state.to_json()

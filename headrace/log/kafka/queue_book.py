@@ -15,6 +15,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
@@ -127,11 +128,13 @@ class QueueBook:
     def _load(self) -> None:
         """Begin with the last state that was written down."""
         for _ in range(MAX_LOADS):
-            try:
+            with suppress(_Trimmed):  # others go on meanwhile
                 return self._load_once()
-            except _Trimmed:  # others go on meanwhile
-                continue
-        raise self._cluster.unreachable(f"keep up with {self._place}")
+        raise LogError(
+            f"{self._place}: the queue's book does not say what was before its first entry: "
+            f"somebody else removes entries, or writes some faster than they can be read. Delete "
+            f"the topic {self._kafka_name!r} with Kafka's tools to let the queue begin anew."
+        )
 
     def _load_once(self) -> None:
         first, end = self._inside.offsets.extents([self._place])[self._place]
@@ -141,16 +144,15 @@ class QueueBook:
         self._position = first
         entries = [entry for batch in self._batches(end) for entry in batch]
         snapshots = [entry.content for entry in entries if entry.content["do"] == "snapshot"]
-        if first > 0 and not snapshots:
-            raise LogError(
-                f"{self._place}@{first}: the queue's book begins here and says nothing of what was "
-                f"before: somebody else removed its first entries. Delete the topic "
-                f"{self._kafka_name!r} with Kafka's tools to let the queue begin anew."
-            )
-        self._snapshot_at = snapshots[-1]["at"] if snapshots else first - 1
-        self.state = QueueState.from_json(snapshots[-1]["state"]) if snapshots else QueueState()
+        # Of two that were written at once the later may be the older one; what it needs is gone.
+        snapshot = max(snapshots, key=lambda each: int(each["at"]), default=None)
+        at = -1 if snapshot is None else int(snapshot["at"])
+        if at < first - 1:
+            raise _Trimmed
+        self._snapshot_at = at
+        self.state = QueueState() if snapshot is None else QueueState.from_json(snapshot["state"])
         for entry in entries:
-            if entry.offset > self._snapshot_at:
+            if entry.offset > at:
                 self._apply(entry)
 
     @property
