@@ -25,7 +25,6 @@ lint: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python bench/log.py
-	$(BIN)/python bench/log_kafka.py
 	$(BIN)/python bench/kafka_turns.py
 	$(BIN)/python bench/shared_reading.py
 	$(BIN)/python bench/decode.py

@@ -1,10 +1,10 @@
 """How fast both logs are next to Kafka's own client, on one broker, in one run.
 
-    python bench/log_kafka.py
+    python bench/log.py, or this alone: python bench/log_clients.py
 
 Starts a broker, then prints the latency of one record and the rates of appending and scanning:
 confluent-kafka's producer and consumer, `KafkaLog` as a share of them, and the embedded log on the
-same machine. All wait for acknowledgement by all replicas, or for the disk. Ends in two minutes.
+same machine. All wait for acknowledgement by all replicas, or for the disk. Ends in a minute.
 """
 
 import argparse
@@ -31,6 +31,11 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=500_000, help="records to append and scan")
     parser.add_argument("--singles", type=int, default=200, help="appends of one record to time")
     options = parser.parse_args()
+    compare(options.records, options.singles)
+
+
+def compare(count: int, singles: int) -> None:
+    """Time all three, and print them as shares of the first."""
     values = [os.urandom(RECORD_BYTES) for _ in range(BATCH_RECORDS)]
     with run_broker(resolve_jars()) as broker, tempfile.TemporaryDirectory() as folder:
         reach = {"bootstrap.servers": broker.bootstrap}
@@ -42,17 +47,17 @@ def main() -> None:
             log.create_topic("bench", partitions=1)
             log.create_topic("single", partitions=1)
         client = Producer({**reach, "acks": "all", "enable.idempotence": True, "linger.ms": 5})
-        latencies = {"confluent-kafka": time_singles(lambda: send_one(client), options.singles)}
-        rates = {"confluent-kafka": send_all(client, values, options.records)}
+        latencies = {"confluent-kafka": time_singles(lambda: send_one(client), singles)}
+        rates = {"confluent-kafka": send_all(client, values, count)}
         for name, log in logs.items():
             one = records([values[0]])
             latencies[name] = time_singles(
-                lambda log=log, one=one: log.append("single", one, partition=0), options.singles
+                lambda log=log, one=one: log.append("single", one, partition=0), singles
             )
-            rates[name] = append_all(log, records(values), options.records)
+            rates[name] = append_all(log, records(values), count)
         show("append of one record, ms", latencies, lambda ms: f"{ms:8.2f}", smaller=True)
         show("append, records/s", rates, lambda rate: f"{rate:12,.0f}")
-        scans = {"confluent-kafka": consume_all(reach, options.records)}
+        scans = {"confluent-kafka": consume_all(reach, count)}
         scans |= {name: scan_all(log) for name, log in logs.items()}
         show("scan, records/s", scans, lambda rate: f"{rate:12,.0f}")
         for log in logs.values():
