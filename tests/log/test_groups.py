@@ -125,6 +125,25 @@ def test_offsets_are_stored_as_their_format_says(log: EmbeddedLog) -> None:
     assert deleted["value"] is None
 
 
+def test_of_many_commits_the_newest_are_kept(tmp_path: Path) -> None:
+    log = EmbeddedLog(tmp_path, sync=False, segment_bytes=2_000)
+    log.create_topic("t", partitions=2)
+    for name in ("gone", "kept"):
+        with log.join(name, ["t"]) as member:
+            for n in range(100):
+                log.append("t", records([str(n)]), partition=n % 2)
+                assert polled(member)
+                member.commit()
+    log.delete_group("gone")
+    log.maintain()
+    stored = rows(log, Partition(GROUPS_TOPIC, 0))
+    assert len(stored) < 60
+    for each in (log, EmbeddedLog(tmp_path)):
+        assert [group.name for group in each.groups()] == ["kept"]
+        assert each.group("kept").offsets == {PLACE: 100, Partition("t", 1): 100}
+    log.close()
+
+
 def test_a_topic_made_anew_does_not_inherit_offsets(log: EmbeddedLog, tmp_path: Path) -> None:
     member = log.join("g", ["t"])
     log.append("t", records(["a", "b"]), partition=0)
