@@ -8,12 +8,13 @@ from typing import Protocol
 from headrace.log.base import Log
 from headrace.log.embedded import EmbeddedLog
 from headrace.log.groups import Groups
+from headrace.log.queues import Queues
 
 __all__ = ["EmbeddedPlace", "KafkaPlace", "LogPlace", "SharedLog", "open_log"]
 
 
-class SharedLog(Log, Groups, Protocol):
-    """A log whose readers can share their work in groups."""
+class SharedLog(Log, Groups, Queues, Protocol):
+    """A log whose readers share its topics."""
 
 
 @dataclass(frozen=True)

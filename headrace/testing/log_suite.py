@@ -7,15 +7,14 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
 from headrace.log.base import Log, Partition, Range
-from headrace.log.groups import Groups
 from headrace.log.murmur2 import partition_of
-from headrace.log.queues import Queues
+from headrace.log.opening import SharedLog
 
 __all__ = [
     "CAPABILITIES",
@@ -62,10 +61,6 @@ def start_process(code: str, *arguments: str, **environment: str) -> subprocess.
         text=True,
         env={**os.environ, **environment},
     )
-
-
-class SharedLog(Log, Groups, Queues, Protocol):
-    """A log whose readers share its topics."""
 
 
 class LogSuite(ABC):

@@ -1,4 +1,4 @@
-"""Logs on the Kafka broker of the run: every test has a prefix of its own."""
+"""Logs on the Kafka broker of the run, each test with a prefix of its own; a clock to turn."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from headrace.log.embedded import housekeeping
 from headrace.log.kafka import KafkaLog
 from headrace.testing.broker import Broker
+from log.compacted import Clock
 
 MakeKafkaLog = Callable[..., KafkaLog]
 Begin = Callable[..., Producer]
@@ -16,6 +18,17 @@ Begin = Callable[..., Producer]
 
 def prefix_of(path: Path) -> str:
     return hashlib.sha256(str(path).encode()).hexdigest()[:8] + "."
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no append compact, so that a test knows when it happens."""
+    monkeypatch.setattr(housekeeping, "CHEAP_BYTES", -1)
 
 
 @pytest.fixture

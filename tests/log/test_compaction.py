@@ -35,16 +35,7 @@ from log.compacted import (
     sound,
 )
 
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture(autouse=True)
-def only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no append compact, so that a test knows when it happens."""
-    monkeypatch.setattr(housekeeping, "CHEAP_BYTES", -1)
+pytestmark = pytest.mark.usefixtures("only_when_asked")
 
 
 class Model:

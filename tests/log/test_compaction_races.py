@@ -21,7 +21,7 @@ from headrace.log import (
     Range,
     records,
 )
-from headrace.log.embedded import housekeeping, rewriting
+from headrace.log.embedded import rewriting
 from headrace.log.embedded.ends import read_ends
 from headrace.log.embedded.listing import list_files, list_replaced
 from headrace.testing.log_suite import rows, values
@@ -36,16 +36,7 @@ from log.compacted import (
     sound,
 )
 
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture(autouse=True)
-def only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no append compact, so that a test knows when it happens."""
-    monkeypatch.setattr(housekeeping, "CHEAP_BYTES", -1)
+pytestmark = pytest.mark.usefixtures("only_when_asked")
 
 
 def test_what_others_do_in_the_middle_of_a_pass(tmp_path: Path, clock: Clock) -> None:
