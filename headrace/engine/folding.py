@@ -24,7 +24,7 @@ __all__ = ["Outcome", "TooManyFailures", "fold_frame", "fold_rows"]
 
 # SQLSTATE classes of errors that a value causes: data exceptions, and raise_error().
 _RECORD_FAULTS = ("22", "P0001")
-_LATE_FIELDS = ("partition", "offset", "clock")
+_LATE_FIELDS = ("partition", "offset", "watermark")
 
 
 class TooManyFailures(Exception):
@@ -76,14 +76,13 @@ class Outcome:
         late = late.sort_by([("partition", "ascending"), ("offset", "ascending")])
         start = late["window_start"]
         size = pa.scalar(window.size_us, pa.duration("us"))
-        watermark = pc.subtract(late["clock"], fold.stream.delay_us)
         reasons = pc.binary_join_element_wise(
             "late: window [",
             _text(start),
             ", ",
             _text(pc.add(start, size)),
             ") was closed; the watermark was ",
-            _text(watermark.cast(pa.timestamp("us", "UTC"))),
+            _text(late["watermark"].cast(pa.timestamp("us", "UTC"))),
             "",
         )
         self.late_count += late.num_rows

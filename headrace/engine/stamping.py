@@ -25,7 +25,7 @@ _GATHER_BYTES = 16 << 20
 _STAMPS = [
     ("__partition", pa.int32()),
     ("__offset", pa.int64()),
-    ("__clock", pa.int64()),
+    ("__watermark", pa.int64()),
     ("__side", pa.binary()),
 ]
 
@@ -132,17 +132,18 @@ class Stamper:
         count = records.num_rows
         readable = np.ones(count, dtype=bool)
         readable[decoded.dead.to_numpy()] = False
-        clocks: pa.Array
+        watermarks: pa.Array
         if self._stream.event_time is None:
-            clocks = pa.nulls(count, pa.int64())
+            watermarks = pa.nulls(count, pa.int64())
         else:
             times = self._times(records, decoded)
             stamped = stamp(*times, readable, self._clock_us)
             self._clock_us = stamped.end_clock_us
-            clocks = pa.array(stamped.clocks_us, mask=stamped.clocks_us == NEVER)
+            never = stamped.clocks_us == NEVER
+            watermarks = pa.array(stamped.clocks_us - self._stream.delay_us, mask=never)
         partition = pa.repeat(pa.scalar(self._range.partition.number, pa.int32()), count)
         offsets = records["offset"].combine_chunks()
-        stamps = [partition, offsets, clocks, pa.nulls(count, pa.binary())]
+        stamps = [partition, offsets, watermarks, pa.nulls(count, pa.binary())]
         rows = pa.record_batch([*decoded.rows.columns, *stamps], schema=self._schema)
         if not readable.all():
             rows = rows.filter(pa.array(readable))

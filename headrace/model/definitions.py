@@ -12,7 +12,29 @@ from dataclasses import dataclass, field
 from headrace.errors import Location
 from headrace.schema.types import Column
 
-__all__ = ["Call", "Key", "Output", "Project", "Query", "Stream", "View", "Window"]
+__all__ = [
+    "DEFAULT_IDLE_TIMEOUT_US",
+    "Adaptive",
+    "Call",
+    "Key",
+    "Output",
+    "Project",
+    "Query",
+    "Sink",
+    "Stream",
+    "View",
+    "Window",
+]
+
+DEFAULT_IDLE_TIMEOUT_US = 60_000_000
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """A delay that is learnt: `share` of the records come in time; at most `max_us`."""
+
+    share: str  # a decimal between 0 and 1, as written
+    max_us: int
 
 
 @dataclass(frozen=True)
@@ -24,7 +46,12 @@ class Stream:
     topic: str
     format: str = "json"
     event_time: str | None = None  # the column named by WATERMARK FOR
-    delay_us: int = 0
+    delay_us: int = 0  # of an adaptive watermark: the one it begins with, its largest
+    adaptive: Adaptive | None = None
+    idle_timeout_us: int = DEFAULT_IDLE_TIMEOUT_US
+    unique: str | None = None  # the column whose equal values make duplicates
+    unique_within_us: int = 0
+    duplicates: str = "drop"  # or "topic": kept in <stream>.duplicate
     key: str | None = None  # the column that producers use as the record's key
     timestamp_format: str | None = None  # None: ISO 8601; else seconds, millis or micros since 1970
     sql: str = ""  # the statement as written, to parse it again
@@ -33,9 +60,21 @@ class Stream:
 
 @dataclass(frozen=True)
 class Window:
-    """Tumbling windows `[n * size, (n + 1) * size)` since 1970 over the stream's event time."""
+    """How a view cuts time; intervals are `[start, end)`, counted from 1970 plus `offset_us`.
+
+    - tumbling: one after the other, each `size_us` long.
+    - hopping: one begins every `slide_us`, each `size_us` long.
+    - cumulative: all begin where a tumbling one of `size_us` does, and end `slide_us`, two, three
+      ... of them later.
+    - session: chains of records at most `size_us`, the gap, apart.
+    """
 
     size_us: int
+    kind: str = "tumbling"
+    slide_us: int = 0  # of a hopping or cumulative window
+    offset_us: int = 0
+    time: str | None = None  # Spark SQL over the event time; None: the event time itself
+    zone: str | None = None  # whole days are those of this time zone; None: UTC
 
 
 @dataclass(frozen=True)
@@ -85,7 +124,23 @@ class View:
     name: str
     query: Query
     allowed_lateness_us: int = 0
+    late: str = "topic"  # what becomes of late records: topic, drop (counted) or fold
+    retention_us: int | None = None  # how long after its end a row is kept; None: for good
+    emit: str = "changes"  # when sinks are told: changes, every or final
+    emit_every_us: int = 0
     sql: str = ""  # the statement as written, to parse it again
+    location: Location = field(default=Location("", 1, 1), compare=False)
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A topic that the changes of a view go to."""
+
+    name: str
+    view: str
+    topic: str
+    mode: str = "upsert"  # or "retract": what no longer holds is told too
+    sql: str = ""
     location: Location = field(default=Location("", 1, 1), compare=False)
 
 
@@ -95,6 +150,7 @@ class Project:
 
     streams: tuple[Stream, ...]
     views: tuple[View, ...]
+    sinks: tuple[Sink, ...] = ()
 
     def stream(self, name: str) -> Stream:
         """Return the stream of that name; it must exist."""

@@ -3,12 +3,14 @@
 Promises:
 - A fingerprint covers all that a definition says about the answer, and what the engine adds to
   it (time zone, ANSI mode, the version of the semantics); never comments, white space, places in
-  a file, names of streams and views, or the key hint, which only producers use.
+  a file, names of streams and views, the key hint, which only producers use, what decides when
+  markers are written (they are in the log then), or when sinks are told.
 - It is stable between processes and machines: sha256 over JSON with sorted keys.
 """
 
 import hashlib
 import json
+from dataclasses import asdict
 
 from headrace.model.definitions import Query, Stream, View
 
@@ -29,6 +31,8 @@ def stream_fingerprint(stream: Stream) -> str:
             "timestamp_format": stream.timestamp_format,
             "event_time": stream.event_time,
             "delay_us": stream.delay_us,
+            "adaptive": stream.adaptive is not None,
+            "unique": [stream.unique, stream.unique_within_us, stream.duplicates],
         }
     )
 
@@ -43,6 +47,8 @@ def view_fingerprint(view: View, stream: Stream) -> str:
             "stream": [stream.name, stream_fingerprint(stream)],
             "query": _query(view.query),
             "allowed_lateness_us": view.allowed_lateness_us,
+            "late": view.late,
+            "retention_us": view.retention_us,
             "time_zone": "UTC",
             "ansi": True,
         }
@@ -53,7 +59,7 @@ def _query(query: Query) -> dict[str, object]:
     return {
         "where": query.where,
         "grouped": query.grouped,
-        "window_us": query.window.size_us if query.window else None,
+        "window": asdict(query.window) if query.window else None,
         "keys": [[key.name, key.expression] for key in query.keys],
         "calls": [[call.name, call.function, call.argument] for call in query.calls],
         "outputs": [[output.name, output.expression] for output in query.outputs],

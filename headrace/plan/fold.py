@@ -2,12 +2,12 @@
 
 The input of a fold has the stream's columns and four more:
 - `__partition`, `__offset`: where the record stands in the log;
-- `__clock`: its clock in microseconds, NULL for -infinity;
+- `__watermark`: its watermark in microseconds, NULL for -infinity;
 - `__side`: NULL for a record; a long turn's splits add rows that carry their summary here.
 
 What leaves a fold is one Arrow table of four kinds of rows:
 - a delta: partial states per key (or, in a view without grouping, one row per record);
-- late: `__late_record` is not null: its partition, offset and clock; one row each and window;
+- late: `__late_record` is not null: its partition, offset and watermark; one row each and window;
 - skipped: `__skip` is true; `_events` says how many (only in a view with grouping);
 - side: `__side` is not null.
 One aggregation yields them all, so a turn is one Spark job per view.
@@ -30,7 +30,7 @@ __all__ = ["INPUT_COLUMNS", "Fold", "argument_types_query", "output_types_query"
 INPUT_COLUMNS = {
     "__partition": parse_type("INT"),
     "__offset": parse_type("BIGINT"),
-    "__clock": parse_type("BIGINT"),
+    "__watermark": parse_type("BIGINT"),
     "__side": parse_type("BINARY"),
 }
 
@@ -170,8 +170,7 @@ def _windowing(view: View, stream: Stream) -> list[str]:
     is_late = late(
         start,
         window.size_us,
-        "__clock",
-        delay_us=stream.delay_us,
+        "__watermark",
         lateness_us=view.allowed_lateness_us,
     )
     return [f"{window_struct(start, window.size_us)} AS window", f"{is_late} AS __late"]
@@ -195,7 +194,7 @@ def _grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) ->
     groups = ["__side", "__skip"]
     if query.window is not None:
         inner += [
-            "CASE WHEN __late AND NOT __skip THEN struct(__partition, __offset, __clock) END "
+            "CASE WHEN __late AND NOT __skip THEN struct(__partition, __offset, __watermark) END "
             "AS __late_record",
             "CASE WHEN NOT __skip THEN window.start END AS window_start",
         ]

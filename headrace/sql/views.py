@@ -51,7 +51,7 @@ def read_view(
     if query is None or len(problems) > before:
         problems += [Problem(places["name"], fault)] if fault else []
         return None
-    view = View(name.text, query, lateness_us, statement.sql, statement.location)
+    view = View(name.text, query, lateness_us, sql=statement.sql, location=statement.location)
     places |= {f"output {index}": each.location for index, each in enumerate(query.outputs)}
     problems += validate_view(view, stream, places)
     return view

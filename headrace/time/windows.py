@@ -1,7 +1,7 @@
 """Windows and lateness as Spark SQL text over microseconds since 1970.
 
-A window is `[start, end)`. A record is late for it when `end + allowed_lateness <= w`, with
-`w = clock - delay`; a clock of -infinity is NULL here, and then nothing is late.
+A window is `[start, end)`. A record is late for it when `end + allowed_lateness <= w`, its
+watermark; one of -infinity is NULL here, and then nothing is late.
 """
 
 __all__ = ["late", "window_start", "window_struct"]
@@ -21,6 +21,6 @@ def window_struct(start_us: str, size_us: int) -> str:
     )
 
 
-def late(start_us: str, size_us: int, clock_us: str, *, delay_us: int, lateness_us: int) -> str:
+def late(start_us: str, size_us: int, watermark_us: str, *, lateness_us: int) -> str:
     """Return the test for a record that comes after its window was closed to it."""
-    return f"coalesce({start_us} + {size_us + lateness_us + delay_us}L <= {clock_us}, false)"
+    return f"coalesce({start_us} + {size_us + lateness_us}L <= {watermark_us}, false)"

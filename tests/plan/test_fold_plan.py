@@ -152,7 +152,7 @@ def test_spark_runs_folds_of_every_shape_and_the_store_shows_them(tmp_path: Path
         "ts": datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC),
         "__partition": 0,
         "__offset": 0,
-        "__clock": None,
+        "__watermark": None,
         "__side": None,
     }
     schema = pa.schema([(name, type.arrow) for name, type in types.items()])

@@ -13,7 +13,6 @@ from headrace.time.windows import late, window_start, window_struct
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SIZE_US = 60_000_000
 LATENESS_US = 10
-DELAY_US = 5
 # Around edges of windows at both sides of 1970, and far away from it.
 TIMES = sorted(
     edge * SIZE_US + step
@@ -25,18 +24,19 @@ TIMES = sorted(
 @pytest.mark.spark
 def test_spark_finds_the_windows_and_the_late_records_of_the_definition() -> None:
     spark = start_spark()
-    # The clock stands around the moment at which the record's window closes to it.
+    # The watermark stands around the moment at which the record's window closes to it.
     records = [
         (time, None if step is None else _closes(time) + step)
         for time in TIMES
         for step in (None, -1, 0, 1)
     ]
-    frame = spark.createDataFrame(records, "time BIGINT, clock BIGINT")
-    frame.selectExpr("time", "clock", "timestamp_micros(time) AS ts").createOrReplaceTempView("t")
+    frame = spark.createDataFrame(records, "time BIGINT, watermark BIGINT")
+    frame = frame.selectExpr("time", "watermark", "timestamp_micros(time) AS ts")
+    frame.createOrReplaceTempView("t")
     start = window_start("ts", SIZE_US)
-    is_late = late("start", SIZE_US, "clock", delay_us=DELAY_US, lateness_us=LATENESS_US)
+    is_late = late("start", SIZE_US, "watermark", lateness_us=LATENESS_US)
     rows = spark.sql(
-        f"SELECT time, clock, start, {is_late} AS late, w.start AS s, w.end AS e FROM "
+        f"SELECT time, watermark, start, {is_late} AS late, w.start AS s, w.end AS e FROM "
         f"(SELECT *, {window_struct('start', SIZE_US)} AS w FROM "
         f"(SELECT *, {start} AS start FROM t))"
     ).toArrow()
@@ -46,10 +46,10 @@ def test_spark_finds_the_windows_and_the_late_records_of_the_definition() -> Non
         assert row["start"] == begin
         assert row["s"] == EPOCH + timedelta(microseconds=begin)
         assert row["e"] == EPOCH + timedelta(microseconds=begin + SIZE_US)
-        watermark = None if row["clock"] is None else row["clock"] - DELAY_US
+        watermark = row["watermark"]
         closed = watermark is not None and begin + SIZE_US + LATENESS_US <= watermark
         assert row["late"] == closed
 
 
 def _closes(time_us: int) -> int:
-    return time_us // SIZE_US * SIZE_US + SIZE_US + LATENESS_US + DELAY_US
+    return time_us // SIZE_US * SIZE_US + SIZE_US + LATENESS_US
