@@ -15,6 +15,7 @@ from headrace.cli.demo import demo
 from headrace.cli.groups import groups_app
 from headrace.cli.init import init
 from headrace.cli.interrupts import INTERRUPTED
+from headrace.cli.lateness import lateness
 from headrace.cli.log import log_app
 from headrace.cli.output import JsonOption, OutputClosed, note, show_json, show_text
 from headrace.cli.run import run
@@ -45,7 +46,7 @@ def version(json: JsonOption = False) -> None:
         show_text(f"headrace {found}")
 
 
-for command in (init, run, append, tail, sql, status, audit, explain, demo, version):
+for command in (init, run, append, tail, sql, status, lateness, audit, explain, demo, version):
     app.command()(command)
 app.add_typer(topics_app, name="topics")
 app.add_typer(groups_app, name="groups")

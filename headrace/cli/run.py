@@ -92,7 +92,7 @@ class TurnLog:
         unit = self._engine.units.get(report.unit)
         if unit is None:
             return
-        ends = self._engine.extents(unit)
+        ends = self._engine.planner.extents(unit)
         left = sum(ends[key].end_offset - unit.progress[key].offset for key in ends)
         if left > rate:  # more than a second behind
             extra = {

@@ -83,6 +83,13 @@ def status_tables(found: dict[str, Any]) -> "Group":
     ]
     bounds = " ".join(f"{name}={value}" for name, value in found["bounds"].items())
     parts.append(Text(f"outbox: {found['outbox_records']:,} records waiting"))
+    if found["void_markers"]:
+        parts.append(
+            Text(
+                f"headrace.time: {found['void_markers']:,} records are void: nobody but the engine "
+                f"writes there, and theirs change nothing"
+            )
+        )
     parts.append(Text(f"bounds: {bounds}"))
     return Group(*parts)
 
@@ -111,6 +118,7 @@ def _partition_row(stream: dict[str, Any], partition: dict[str, Any]) -> dict[st
         "lag": partition["lag_records"],
         "clock": moment(partition["clock_us"]),
         "watermark": moment(partition["watermark_us"]),
+        "idle": "idle" if partition["idle"] else "",
     }
 
 

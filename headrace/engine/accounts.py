@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.engine.folding import Outcome
+from headrace.engine.outset import Outset
 from headrace.engine.stamping import Dead, Summary
 from headrace.engine.unit import Unit
 from headrace.errors import EngineError
@@ -37,12 +38,14 @@ class Accounts:
         self,
         unit: Unit,
         planned: PlannedTurn,
+        outset: Outset,
         summaries: Sequence[Summary],
         outcomes: dict[Fold, Outcome],
         asides: Sequence[SetAside],
     ) -> None:
         self._unit = unit
         self._planned = planned
+        self._outset = outset
         self._summaries = summaries
         self._outcomes = outcomes
         self._asides = list(asides)
@@ -72,12 +75,14 @@ class Accounts:
         alone = not self._outcomes and bool(self._asides) and not self._owned()
         return Commit(
             self._planned,
+            self._unit.time_offset if alone else self._outset.time_offset,
             {} if alone else self._progress(),
             {fold.table: tuple(outcome.deltas) for fold, outcome in self._outcomes.items()},
             counters,
             tuple(self._outbox()),
             report,
             tuple(self._asides),
+            self._outset.void_markers,
             tuple(self._seeds()),
         )
 
@@ -103,10 +108,15 @@ class Accounts:
         return [name for name, source in self._unit.sources.items() if source.owned]
 
     def _progress(self) -> dict[StreamPartition, Progress]:
-        progress: dict[StreamPartition, Progress] = {}
+        # Also of partitions that nothing was read of: a marker may have moved their clocks.
+        progress = {
+            key: place
+            for key, place in self._outset.progress.items()
+            if place != self._unit.progress[key]
+        }
         for summary in self._summaries:  # in offset order: the last one of a partition counts
             key = StreamPartition(summary.stream, summary.range.partition.number)
-            progress[key] = Progress(summary.range.end, summary.end_clock_us)
+            progress[key] = Progress(summary.range.end, summary.end)
         return progress
 
     def _stream_counters(self) -> dict[Owner, Counters]:
@@ -118,6 +128,7 @@ class Accounts:
                 "accepted": sum(summary.accepted for summary in summaries),
                 "dead": sum(len(summary.dead.offsets) for summary in summaries),
                 "duplicate": 0,
+                "unguarded": sum(summary.unguarded for summary in summaries),
             }
         return counters
 
@@ -165,9 +176,10 @@ class Accounts:
             source = self._unit.sources[summary.stream]
             start, end = summary.range.start, summary.range.end
             if source.owned and start // every != end // every:
-                place = Progress(end, summary.end_clock_us)
+                place = Progress(end, summary.end)
                 partition = summary.range.partition.number
-                yield Seed(summary.stream, source.version, partition, place)
+                time_offset = self._outset.time_offset
+                yield Seed(summary.stream, source.version, partition, place, time_offset)
 
 
 def _entries(

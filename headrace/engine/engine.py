@@ -6,6 +6,7 @@ a thread of its own, so that a replay holds nobody up.
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -14,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from headrace import faults
 from headrace.engine.analysis import plan_view
-from headrace.engine.ranges import backlog, plan_ranges
+from headrace.engine.outset import Outset
+from headrace.engine.planning import Ends, Planner
 from headrace.engine.settings import Settings
 from headrace.engine.turn import Tools, take_turn
 from headrace.engine.unit import Source, Unit
@@ -24,35 +26,38 @@ from headrace.ledger.entries import (
     MAIN,
     Holding,
     HoldingState,
-    PlannedTurn,
     Progress,
     StreamPartition,
     TurnReport,
 )
-from headrace.log.base import DEFAULT_PARTITIONS, Extent, Log, Partition
+from headrace.log.base import DEFAULT_PARTITIONS, Log
 from headrace.model.definitions import Project
 from headrace.plan.fold import Fold
 from headrace.plan.tables import Table
 from headrace.sinks.outbox import ensure_topic, publish
 from headrace.sql import parse_project
 from headrace.store.base import Store
+from headrace.time.clocks import Clock
 
 __all__ = ["Engine"]
 
 logger = logging.getLogger("headrace.engine")
-
-# (stream, partition of its topic) -> offset
-Ends = Mapping[tuple[str, Partition], int]
 
 MAX_VIEW_THREADS = 8
 # A unit this close to the main one takes its last turn while the main one waits.
 _NEARLY_LEVEL_RECORDS = 20_000
 
 
+def _monotonic_us() -> int:
+    return time.monotonic_ns() // 1000
+
+
 class Engine:
     """Maintains a project's views. `start` it before anything else.
 
-    With `ends` it reads no further than those offsets: how an audit stops at a position.
+    With `ends` it reads no further than those offsets: how an audit stops at a position. Without
+    `publishes` it writes nothing to the log, no markers either. `wall` tells microseconds from
+    anywhere, and never goes back.
     """
 
     def __init__(
@@ -65,16 +70,17 @@ class Engine:
         settings: Settings | None = None,
         publishes: bool = True,
         ends: Ends | None = None,
+        wall: Callable[[], int] = _monotonic_us,
     ) -> None:
         self.project = project
         self.settings = settings or Settings()
         self.units: dict[str, Unit] = {}
         self.epoch = 0
         self.on_turn: Callable[[TurnReport], None] = lambda _: None
-        self._ends = ends
         self._wanted: set[tuple[str, str]] = set()  # names and versions of the project's views
         self._pool = ThreadPoolExecutor(MAX_VIEW_THREADS, thread_name_prefix="view")
         self.tools = Tools(spark, log, store, self._pool, publishes)
+        self.planner = Planner(log, store, self.settings, lambda: self.units, wall=wall, ends=ends)
         self.join_lock = threading.Lock()  # held by a unit that is, or waits to be, swapped in
 
     def start(self) -> None:
@@ -84,7 +90,7 @@ class Engine:
         """
         folds = self._plan_project()
         self._wanted = set(folds)
-        self.epoch = self.tools.store.begin_epoch()
+        self.epoch = self.planner.begin(writes=self.tools.publishes)
         for stream in self.project.streams:
             ensure_topic(self.tools.log, stream.topic, DEFAULT_PARTITIONS)
         with self.tools.store.open() as snapshot:
@@ -129,11 +135,11 @@ class Engine:
         for holding in entered:
             if holding.unit in known:
                 continue
-            topic = self.project.stream(holding.stream).topic
+            stream = self.project.stream(holding.stream)
             begin = beginnings.setdefault(holding.unit, {})
-            for partition, extent in self.tools.log.extents(topic).items():
+            for partition, extent in self.tools.log.extents(stream.topic).items():
                 key = StreamPartition(holding.stream, partition.number)
-                begin[key] = Progress(extent.first_offset)
+                begin[key] = Progress(extent.first_offset, Clock(delay_us=stream.delay_us))
         return beginnings
 
     def _open_units(self, folds: Mapping[tuple[str, str], Fold]) -> None:
@@ -143,6 +149,9 @@ class Engine:
             for name, turn in turns.items():
                 unit = self.units[name] = Unit(name, self.settings, turn=turn)
                 unit.progress = dict(snapshot.progress(name))
+                unit.time_offset = snapshot.time_offset(name)
+                if (planned := self.tools.store.journalled(name)) is not None:
+                    unit.note_reached(planned)
         for holding in holdings:
             unit = self.units[holding.unit]
             if holding.kind == "stream":
@@ -180,26 +189,26 @@ class Engine:
         with unit.lock:
             if unit.state is HoldingState.FAILED or unit.name not in self.units:
                 return None
-            planned = self._journalled(unit) or self._plan(unit, max_records)
-            if planned is None:
+            decided = self.planner.decide(unit, max_records)
+            if decided is None:
                 return None
-            gear = gear or self._gear(planned)
+            planned, outset = decided
+            gear = gear or self.planner.gear(planned)
             folds = list(unit.folds)
-            start = dict(unit.progress)
+            before = Outset(dict(unit.progress), unit.time_offset)
             try:
-                report = take_turn(unit, self.tools, planned, gear_name=gear)
+                report = take_turn(unit, self.tools, planned, outset, gear_name=gear)
             finally:
                 # Also when the turn was committed and then could not publish.
                 gone = [fold for fold in folds if fold not in unit.folds]
                 if gone:
-                    self._open_asides(unit, gone, start)
+                    self._open_asides(unit, gone, before)
+            self.planner.note(unit)
             unit.pace.note(report.records, sum(report.milliseconds.values()) / 1000)
         self.on_turn(report)
         return report
 
-    def _open_asides(
-        self, unit: Unit, folds: Sequence[Fold], start: Mapping[StreamPartition, Progress]
-    ) -> None:
+    def _open_asides(self, unit: Unit, folds: Sequence[Fold], before: Outset) -> None:
         with self.tools.store.open() as snapshot:
             held = {(h.name, h.version): h for h in snapshot.holdings() if h.kind == "view"}
             turns = snapshot.units()
@@ -212,85 +221,12 @@ class Engine:
             aside = Unit(holding.unit, self.settings, turn=turns[holding.unit])
             aside.folds = [fold]
             aside.sources = {fold.stream.name: Source(fold.stream, owned=False)}
-            aside.progress = {k: p for k, p in start.items() if k.stream == fold.stream.name}
+            aside.progress = {
+                k: p for k, p in before.progress.items() if k.stream == fold.stream.name
+            }
+            aside.time_offset = before.time_offset
             aside.state, aside.reason = holding.state, holding.reason
             self.units = {**self.units, aside.name: aside}
-
-    def _gear(self, planned: PlannedTurn) -> str:
-        size = sum(self.tools.log.measure(entry.range) for entry in planned.ranges)
-        short = (
-            planned.records <= self.settings.short_turn_records
-            and size <= self.settings.short_turn_bytes
-        )
-        return "short" if short else "long"
-
-    def _journalled(self, unit: Unit) -> PlannedTurn | None:
-        """Return the turn that a crash interrupted, if the definitions still read it so."""
-        if not unit.resumes:
-            return None
-        unit.resumes = False
-        planned = self.tools.store.journalled(unit.name)
-        if planned is None or planned.turn != unit.turn + 1:
-            return None
-        topics = unit.topics()
-        for stream, range in planned.ranges:
-            place = unit.progress.get(StreamPartition(stream, range.partition.number))
-            if place is None or place.offset != range.start:
-                return None
-            if topics.get(stream) != range.partition.topic:
-                return None
-        return PlannedTurn(unit.name, planned.turn, self.epoch, planned.ranges)
-
-    def _notice_partitions(self, unit: Unit) -> None:
-        """Let a unit read partitions that were added to its topics, from their first record."""
-        for name, topic in unit.topics().items():
-            added = {
-                StreamPartition(name, partition.number): Progress()
-                for partition in self.tools.log.extents(topic)
-                if StreamPartition(name, partition.number) not in unit.progress
-            }
-            if added:
-                logger.info("%s: reads %d partitions that were added", name, len(added))
-                unit.progress = {**unit.progress, **added}
-
-    def _plan(self, unit: Unit, max_records: int | None) -> PlannedTurn | None:
-        self._notice_partitions(unit)
-        extents = self.extents(unit)
-        ends = {key: extent.end_offset for key, extent in extents.items()}
-        waiting = backlog(unit.progress, ends)
-        if waiting == 0:
-            return None
-        limit = unit.pace.limit(waiting) if max_records is None else max_records
-        limit = min(limit, self.settings.max_turn_records)
-        short = limit <= self.settings.short_turn_records
-        ranges = plan_ranges(
-            self.tools.log,
-            unit.topics(),
-            unit.progress,
-            extents,
-            max_records=limit,
-            max_bytes=self.settings.short_turn_bytes if short else self.settings.max_turn_bytes,
-        )
-        return PlannedTurn(unit.name, unit.turn + 1, self.epoch, ranges)
-
-    def extents(self, unit: Unit) -> dict[StreamPartition, Extent]:
-        """Return how far a unit may read now: the log's end, and no further than the main unit."""
-        main = self.units[MAIN]
-        extents: dict[StreamPartition, Extent] = {}
-        for name, source in unit.sources.items():
-            topic = source.stream.topic
-            of_topic = self.tools.log.extents(topic)
-            follows = unit is not main and main.topics().get(name) == topic
-            for key in unit.progress:
-                if key.stream != name:
-                    continue
-                first, end = of_topic[Partition(topic, key.partition)]
-                if follows:
-                    end = main.progress.get(key, Progress()).offset
-                if self._ends is not None:
-                    end = min(end, self._ends.get((name, Partition(topic, key.partition)), 0))
-                extents[key] = Extent(first, end)
-        return extents
 
     def join_main(self, unit: Unit) -> bool:
         """Swap a unit in if it stands where the main one stands; the main one waits meanwhile."""
@@ -305,12 +241,14 @@ class Engine:
             for each in (main, unit, *replaced):
                 held.enter_context(each.lock)
             # A partition that was added is read by both, or by neither.
-            self._notice_partitions(main)
-            self._notice_partitions(unit)
-            if 0 < self.lag(unit) <= _NEARLY_LEVEL_RECORDS:
+            self.planner.notice_partitions(main)
+            self.planner.notice_partitions(unit)
+            behind = unit.time_offset < main.time_offset
+            if behind or 0 < self.planner.lag(unit) <= _NEARLY_LEVEL_RECORDS:
                 self.turn_unit(unit, max_records=_NEARLY_LEVEL_RECORDS)
-            ends = {key: extent.end_offset for key, extent in self.extents(unit).items()}
-            if self._stays_apart(unit) or not self._level(unit, ends):
+            ends = {key: extent.end_offset for key, extent in self.planner.extents(unit).items()}
+            level = self._level(unit, ends) and unit.time_offset == main.time_offset
+            if self._stays_apart(unit) or not level:
                 return False
             faults.reach("before_swap")
             self.tools.store.show(self.epoch, unit.name, self._shown_with(unit))
@@ -343,11 +281,6 @@ class Engine:
             and all(fold.name in names for fold in other.folds)
             and not any(source.owned for source in other.sources.values())
         ]
-
-    def lag(self, unit: Unit) -> int:
-        """Return how many records a unit has still to read."""
-        ends = {key: extent.end_offset for key, extent in self.extents(unit).items()}
-        return backlog(unit.progress, ends)
 
     def _level(self, unit: Unit, ends: Mapping[StreamPartition, int]) -> bool:
         """Whether a unit stands at the main one's position, or past `ends` where that has none."""
@@ -389,20 +322,11 @@ class Engine:
         gone = {unit.name, *(other.name for other in replaced)}
         self.units = {name: each for name, each in self.units.items() if name not in gone}
 
-    def stop_at_the_end(self) -> None:
-        """Read no further than the log's end as it is now."""
-        self._ends = {
-            (name, partition): extent.end_offset
-            for unit in self.units.values()
-            for name, topic in unit.topics().items()
-            for partition, extent in self.tools.log.extents(topic).items()
-        }
-
     def finished(self) -> bool:
         """Whether there is nothing to read, and nothing that will be swapped in."""
         return all(
             unit.state is HoldingState.FAILED
-            or ((unit.name == MAIN or self._stays_apart(unit)) and self.lag(unit) == 0)
+            or ((unit.name == MAIN or self._stays_apart(unit)) and self.planner.lag(unit) == 0)
             for unit in self.units.values()
         )
 

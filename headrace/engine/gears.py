@@ -14,10 +14,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.engine.folding import Outcome, fold_frame, fold_rows, record_fault
+from headrace.engine.outset import Outset
 from headrace.engine.splits import assign, split_frame
 from headrace.engine.stamping import Stamper, Summary, gather, input_schema
 from headrace.engine.unit import Unit, make_decoder
-from headrace.ledger.entries import PlannedTurn, StreamPartition
+from headrace.ledger.entries import PlannedTurn
 from headrace.log.base import RECORDS, Log
 from headrace.plan.fold import Fold
 from headrace.schema.json import Decoded
@@ -57,11 +58,14 @@ class ShortGear:
 
     name = "short"
 
-    def __init__(self, unit: Unit, spark: SparkSession, log: Log, planned: PlannedTurn) -> None:
+    def __init__(
+        self, unit: Unit, spark: SparkSession, log: Log, planned: PlannedTurn, outset: Outset
+    ) -> None:
         self._unit = unit
         self._spark = spark
         self._log = log
         self._planned = planned
+        self._outset = outset
         self._decoded: list[tuple[Stamper, list[tuple[pa.Table, Decoded]]]] = []
         self._rows: dict[str, pa.Table] = {}
         self._summaries: list[Summary] = []
@@ -78,8 +82,7 @@ class ShortGear:
             decoded = decoder.decode(pa.concat_tables([RECORDS.empty_table(), *batches])["value"])
             start = 0
             for range, found in read:
-                place = self._unit.progress[StreamPartition(name, range.partition.number)]
-                stamper = Stamper(source.stream, range, place.clock_us, decoder)
+                stamper = self._outset.stamper(source.stream, range, decoder)
                 parts = []
                 for batch in found:
                     part = decoded.slice(start, batch.num_rows)
@@ -126,13 +129,20 @@ class LongGear:
     name = "long"
 
     def __init__(
-        self, unit: Unit, spark: SparkSession, log: Log, store: Store, planned: PlannedTurn
+        self,
+        unit: Unit,
+        spark: SparkSession,
+        log: Log,
+        store: Store,
+        planned: PlannedTurn,
+        outset: Outset,
     ) -> None:
         self._unit = unit
         self._spark = spark
         self._log = log
         self._store = store
         self._planned = planned
+        self._outset = outset
         self._sessions: dict[str, SparkSession] = {}
         self._frames: list[DataFrame] = []
         self._sides: dict[str, list[Summary]] = {}
@@ -149,7 +159,7 @@ class LongGear:
                 self._log,
                 source.stream,
                 ranges,
-                self._unit.progress,
+                self._outset,
                 self._store.seeds(name, source.version),
                 split_records=self._unit.settings.split_records,
             )
@@ -186,10 +196,9 @@ class LongGear:
         for stream, range in self._planned.ranges:
             if stream != fold.stream.name:
                 continue
-            place = self._unit.progress[StreamPartition(stream, range.partition.number)]
             # Other views' threads may do the same, and a decoder serves one thread at a time.
             decoder = make_decoder(fold.stream, self._unit.wanted(stream))
-            stamper = Stamper(fold.stream, range, place.clock_us, decoder)
+            stamper = self._outset.stamper(fold.stream, range, decoder)
             for batch in gather(self._log.read(range)):
                 rows = pa.Table.from_batches([stamper.stamp(batch, stamper.decode(batch))])
                 max_jobs = settings.probe_jobs if self._unit.shared else None

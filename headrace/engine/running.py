@@ -21,7 +21,7 @@ def run_engine(engine: Engine, stop: threading.Event, *, once: bool = False) -> 
     reach is waited for, except with `once`.
     """
     if once:
-        engine.stop_at_the_end()
+        engine.planner.stop_at_the_end()
     main = engine.units[MAIN]
     followers: dict[str, threading.Thread] = {}
     failures: list[BaseException] = []

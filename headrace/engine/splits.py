@@ -6,7 +6,7 @@ a first pass asks every part how far it moves the clock.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -14,14 +14,16 @@ from itertools import chain, pairwise
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from headrace.engine.outset import Outset
 from headrace.engine.stamping import Stamper, Summary, failure, gather, input_schema
 from headrace.engine.unit import make_decoder
 from headrace.errors import LogError, Unreachable
-from headrace.ledger.entries import Progress, Seed, StreamPartition
+from headrace.ledger.entries import Seed, StreamPartition
 from headrace.log.base import Log, Range, Split
 from headrace.model.definitions import Stream
 from headrace.plan.fold import INPUT_COLUMNS
 from headrace.schema.json import JsonDecoder
+from headrace.time.clocks import Clock, Mark, after_span
 
 __all__ = ["Assignment", "assign", "split_frame"]
 
@@ -30,11 +32,15 @@ _MANY_OBJECTS = 10_000
 
 @dataclass(frozen=True)
 class Assignment:
-    """What one task reads: the parts of the log that make one range, and the clock before it."""
+    """What one task reads: the parts of the log that make one range, and the clock before it.
+
+    `marks` act within the range, up to its end.
+    """
 
     range: Range
     parts: tuple[Split, ...]
-    clock_us: int
+    clock: Clock
+    marks: tuple[Mark, ...] = ()
 
 
 def assign(
@@ -42,7 +48,7 @@ def assign(
     log: Log,
     stream: Stream,
     ranges: Sequence[Range],
-    progress: Mapping[StreamPartition, Progress],
+    outset: Outset,
     seeds: Sequence[Seed],
     *,
     split_records: int,
@@ -51,42 +57,53 @@ def assign(
     cores = session.sparkContext.defaultParallelism
     assignments: list[Assignment] = []
     for range in ranges:
-        place = progress[StreamPartition(stream.name, range.partition.number)]
-        starts = {place.offset: place.clock_us}
+        key = StreamPartition(stream.name, range.partition.number)
+        place = outset.progress[key]
+        marks = outset.marks.get(key, ())
+        starts = {place.offset: place.clock}
         for seed in seeds:
             offset = seed.progress.offset
             inside = seed.partition == range.partition.number and range.start < offset < range.end
             if inside and offset - max(starts) >= split_records:
-                starts[offset] = seed.progress.clock_us
+                since = [m for m in marks if m.offset == offset and m.number >= seed.time_offset]
+                starts[offset] = seed.progress.clock.marked(since)
         if len(starts) == 1 and len(ranges) < cores and range.span >= 2 * split_records:
-            assignments += _measured(session, log, stream, range, place.clock_us, split_records)
+            whole = Assignment(range, (), place.clock, marks)
+            assignments += _measured(session, log, stream, whole, split_records)
             continue
-        bounds = [*starts, range.end]
-        for start, end in pairwise(bounds):
+        for start, end in pairwise([*starts, range.end]):
             part = Range(range.partition, start, end)
-            parts = tuple(log.splits(part, max_records=part.span))
-            assignments.append(Assignment(part, parts, starts[start]))
+            assignments.append(_assignment(log, part, starts[start], marks))
     return assignments
 
 
+def _assignment(log: Log, range: Range, clock: Clock, marks: Sequence[Mark]) -> Assignment:
+    parts = tuple(log.splits(range, max_records=range.span))
+    within = tuple(mark for mark in marks if range.start < mark.offset <= range.end)
+    return Assignment(range, parts, clock, within)
+
+
 def _measured(
-    session: SparkSession, log: Log, stream: Stream, range: Range, clock_us: int, size: int
+    session: SparkSession, log: Log, stream: Stream, whole: Assignment, size: int
 ) -> list[Assignment]:
     """Cut a range without seeds; a first pass finds the clock at the start of every part."""
-    bounds = [*_steps(range.start, range.end, size), range.end]
+    range, clock = whole.range, whole.clock
+    delay_us = clock.delay_us
     drafts = []
-    for start, end in pairwise(bounds):
+    for start, end in pairwise([*_steps(range.start, range.end, size), range.end]):
         part = Range(range.partition, start, end)
-        drafts.append(Assignment(part, tuple(log.splits(part, max_records=part.span)), clock_us))
+        draft = _assignment(log, part, Clock(delay_us=delay_us), whole.marks)
+        drafts.append(draft)
+        delay_us = draft.clock.marked(draft.marks).delay_us
     frame = session.range(len(drafts), numPartitions=len(drafts)).mapInArrow(
         _measuring(stream, drafts), "side BINARY"
     )
     summaries = [Summary.from_bytes(bytes(row.side)) for row in frame.collect()]
-    moved = {summary.range.start: summary.end_clock_us for summary in summaries}
+    moved = {summary.range.start: summary.end for summary in summaries}
     assignments = []
     for draft in drafts:
-        assignments.append(replace(draft, clock_us=clock_us))
-        clock_us = max(clock_us, moved[draft.range.start])
+        assignments.append(replace(draft, clock=clock))
+        clock = after_span(clock, moved[draft.range.start], draft.marks)
     return assignments
 
 
@@ -122,7 +139,7 @@ def _stamping(stream: Stream, assignments: Sequence[Assignment], wanted: frozens
         decoder = _workers_decoder(stream, wanted)
         schema = input_schema(decoder)
         for assignment in _mine(numbers, assignments):
-            stamper = Stamper(stream, assignment.range, assignment.clock_us, decoder)
+            stamper = _stamper(stream, assignment, decoder)
             try:
                 for records in _records(assignment):
                     yield stamper.stamp(records, stamper.decode(records))
@@ -140,7 +157,7 @@ def _measuring(stream: Stream, assignments: Sequence[Assignment]) -> Task:
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder = _workers_decoder(stream, frozenset({stream.event_time or ""}))
         for assignment in _mine(numbers, assignments):
-            stamper = Stamper(stream, assignment.range, assignment.clock_us, decoder)
+            stamper = _stamper(stream, assignment, decoder)
             try:
                 for records in _records(assignment):
                     stamper.move_clock(records, stamper.decode(records))
@@ -175,6 +192,10 @@ def _mine(
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             yield assignments[number]
+
+
+def _stamper(stream: Stream, assignment: Assignment, decoder: JsonDecoder) -> Stamper:
+    return Stamper(stream, assignment.range, assignment.clock, decoder, marks=assignment.marks)
 
 
 def _records(assignment: Assignment) -> Iterator[pa.RecordBatch]:

@@ -1,8 +1,8 @@
 """Decode and stamp records: the same code in the driver (short turn) and in tasks (long turn)."""
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,8 @@ from headrace.errors import LogError, Unreachable
 from headrace.log.base import RECORDS, Partition, Range
 from headrace.model.definitions import Stream
 from headrace.schema.json import Decoded, JsonDecoder
-from headrace.time.clocks import NEVER, UNKNOWN, largest_time, stamp
+from headrace.time.clocks import NEVER, UNKNOWN, Clock, Mark, moves, stamp
+from headrace.time.lateness import BUCKETS, count_lateness
 
 __all__ = ["Dead", "Stamper", "Summary", "failure", "gather", "input_schema"]
 
@@ -65,14 +66,19 @@ class Summary:
     range: Range
     read: int  # records of the range; a log may leave out offsets
     accepted: int
+    unguarded: int  # accepted records whose arrival nobody stamped
     dead: Dead
-    end_clock_us: int
+    end: Clock  # at the end of the range
+    lateness: Mapping[int, int] = field(default_factory=dict)  # bucket to records, if it is learnt
 
     def to_bytes(self) -> bytes:
         """Return the summary as bytes, to travel through Spark."""
-        head = [self.stream, *self.range.partition, *self.range[1:], self.read, self.accepted]
+        counts = [self.read, self.accepted, self.unguarded]
+        head = [self.stream, *self.range.partition, *self.range[1:], *counts]
         table = pa.table({"offset": self.dead.offsets, "reason": self.dead.reasons})
-        table = table.replace_schema_metadata({"summary": json.dumps([*head, self.end_clock_us])})
+        table = table.replace_schema_metadata(
+            {"summary": json.dumps([*head, [*self.lateness.items()], *self.end])}
+        )
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
@@ -86,10 +92,11 @@ class Summary:
             name, message = json.loads(found)
             raise getattr(errors, name)(message)
         head = json.loads(table.schema.metadata[b"summary"])
-        stream, topic, partition, start, end, read, accepted, clock_us = head
+        stream, topic, partition, start, end, read, accepted, unguarded, lateness, *clock = head
         dead = Dead(table["offset"].combine_chunks(), table["reason"].combine_chunks())
         range = Range(Partition(topic, partition), start, end)
-        return Summary(stream, range, read, accepted, dead, clock_us)
+        counts = read, accepted, unguarded
+        return Summary(stream, range, *counts, dead, Clock(*clock), dict(lateness))
 
 
 def failure(error: LogError | Unreachable) -> bytes:
@@ -104,14 +111,32 @@ def failure(error: LogError | Unreachable) -> bytes:
 
 
 class Stamper:
-    """Decodes and stamps one range, batch by batch, in offset order."""
+    """Decodes and stamps one range, batch by batch, in offset order.
 
-    def __init__(self, stream: Stream, range: Range, clock_us: int, decoder: JsonDecoder) -> None:
+    `clock` is the one at the range's start; `marks` act after it, up to the range's end. The
+    lateness of records is counted where a delay is learnt from it, or when asked for.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        range: Range,
+        clock: Clock,
+        decoder: JsonDecoder,
+        *,
+        marks: Sequence[Mark] = (),
+        counts_lateness: bool | None = None,
+    ) -> None:
         self._stream = stream
+        self._counts_lateness = (
+            stream.adaptive is not None if counts_lateness is None else counts_lateness
+        )
         self._range = range
-        self._clock_us = clock_us
+        self._clock = clock
+        self._marks = list(marks)
         self._decoder = decoder
-        self._read = self._accepted = 0
+        self._read = self._accepted = self._unguarded = 0
+        self._lateness = np.zeros(BUCKETS, np.int64)
         self._dead: list[Dead] = []
         self._schema = input_schema(decoder)
 
@@ -136,11 +161,8 @@ class Stamper:
         if self._stream.event_time is None:
             watermarks = pa.nulls(count, pa.int64())
         else:
-            times = self._times(records, decoded)
-            stamped = stamp(*times, readable, self._clock_us)
-            self._clock_us = stamped.end_clock_us
-            never = stamped.clocks_us == NEVER
-            watermarks = pa.array(stamped.clocks_us - self._stream.delay_us, mask=never)
+            stamped_us = self._stamp(records, decoded, readable)
+            watermarks = pa.array(stamped_us, mask=stamped_us == NEVER)
         partition = pa.repeat(pa.scalar(self._range.partition.number, pa.int32()), count)
         offsets = records["offset"].combine_chunks()
         stamps = [partition, offsets, watermarks, pa.nulls(count, pa.binary())]
@@ -148,6 +170,9 @@ class Stamper:
         if not readable.all():
             rows = rows.filter(pa.array(readable))
         self._accepted += rows.num_rows
+        if self._stream.event_time is not None and records["arrival"].null_count:
+            unstamped = pc.is_null(records["arrival"]).to_numpy()
+            self._unguarded += int((unstamped & readable).sum())
         return rows
 
     def move_clock(self, records: pa.Table, decoded: Decoded) -> None:
@@ -155,8 +180,7 @@ class Stamper:
         if self._stream.event_time is not None:
             readable = np.ones(records.num_rows, dtype=bool)
             readable[decoded.dead.to_numpy()] = False
-            moved = largest_time(*self._times(records, decoded), readable)
-            self._clock_us = max(self._clock_us, moved)
+            self._stamp(records, decoded, readable)
 
     def summary(self) -> Summary:
         """Return what was found, once the whole range went through."""
@@ -164,13 +188,29 @@ class Stamper:
             pa.concat_arrays([part.offsets for part in self._dead] or [pa.array([], pa.int64())]),
             pa.concat_arrays([part.reasons for part in self._dead] or [pa.array([], pa.string())]),
         )
-        counts = self._read, self._accepted
-        return Summary(self._stream.name, self._range, *counts, dead, self._clock_us)
+        counts = self._read, self._accepted, self._unguarded
+        end = self._clock.marked(self._marks)
+        buckets = np.flatnonzero(self._lateness)
+        lateness = dict(zip(buckets.tolist(), self._lateness[buckets].tolist(), strict=True))
+        return Summary(self._stream.name, self._range, *counts, dead, end, lateness)
 
-    def _times(self, records: pa.Table, decoded: Decoded) -> tuple[np.ndarray, np.ndarray]:
+    def _stamp(self, records: pa.Table, decoded: Decoded, readable: np.ndarray) -> np.ndarray:
+        """Return the watermarks of a batch, and move the clock over it."""
         event_times = decoded.rows[self._stream.event_time].cast(pa.int64())
         arrivals = records["arrival"].cast(pa.int64())
-        return (
+        moves_us = moves(
             pc.fill_null(event_times, NEVER).to_numpy(zero_copy_only=False),
             pc.fill_null(arrivals, UNKNOWN).to_numpy(),
+            readable,
         )
+        here: list[Mark] = []
+        offsets = None
+        if self._marks and len(moves_us):
+            offsets = records["offset"].to_numpy()
+            here = [mark for mark in self._marks if mark.offset <= offsets[-1]]
+            self._marks = self._marks[len(here) :]
+        stamped = stamp(moves_us, self._clock, offsets=offsets, marks=here)
+        self._clock = stamped.end
+        if self._counts_lateness:
+            self._lateness += count_lateness(moves_us, stamped.clocks_us)
+        return stamped.watermarks_us

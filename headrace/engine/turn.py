@@ -11,9 +11,15 @@ from headrace import faults
 from headrace.engine.accounts import Accounts
 from headrace.engine.folding import Outcome, TooManyFailures
 from headrace.engine.gears import Gear, LongGear, ShortGear
+from headrace.engine.outset import Outset
 from headrace.engine.unit import Unit
 from headrace.errors import MergeFailed, ViewFailed
-from headrace.ledger.entries import HoldingState, PlannedTurn, SetAside, TurnReport
+from headrace.ledger.entries import (
+    HoldingState,
+    PlannedTurn,
+    SetAside,
+    TurnReport,
+)
 from headrace.log.base import Log
 from headrace.plan.fold import Fold
 from headrace.sinks.outbox import publish
@@ -52,12 +58,14 @@ class Stopwatch:
         self._since = now
 
 
-def take_turn(unit: Unit, tools: Tools, planned: PlannedTurn, *, gear_name: str) -> TurnReport:
+def take_turn(
+    unit: Unit, tools: Tools, planned: PlannedTurn, outset: Outset, *, gear_name: str
+) -> TurnReport:
     """Carry out one planned turn of a unit and return what it did.
 
     1. **Plan**: the range of every partition is journalled; after a crash it runs again.
     2. **Read** and decode values to typed columns; what fails is dead, with the reason.
-    3. **Stamp** each record with its clock, in offset order within its partition.
+    3. **Stamp** each record with its watermark, in offset order within its partition.
     4. **Step** the keyed operators. (No definition makes one yet.)
     5. **Fold**: each view splits off late records; Spark aggregates the rest into a small delta.
     6. **Stage** the deltas; nobody can see them yet.
@@ -74,9 +82,9 @@ def take_turn(unit: Unit, tools: Tools, planned: PlannedTurn, *, gear_name: str)
     watch.lap("plan")
     gear: Gear
     if gear_name == "long":
-        gear = LongGear(unit, tools.spark, tools.log, tools.store, planned)
+        gear = LongGear(unit, tools.spark, tools.log, tools.store, planned, outset)
     else:
-        gear = ShortGear(unit, tools.spark, tools.log, planned)
+        gear = ShortGear(unit, tools.spark, tools.log, planned, outset)
     try:
         # 2. Read
         gear.read()
@@ -88,7 +96,8 @@ def take_turn(unit: Unit, tools: Tools, planned: PlannedTurn, *, gear_name: str)
         watch.lap("stamp")
         # 5. Fold
         outcomes, asides = _fold_views(unit, tools.pool, gear)
-        accounts = Accounts(unit, planned, gear.summaries(), outcomes, asides)
+        summaries = gear.summaries()
+        accounts = Accounts(unit, planned, outset, summaries, outcomes, asides)
         faults.reach("after_fold")
         watch.lap("fold")
     finally:
@@ -111,8 +120,11 @@ def take_turn(unit: Unit, tools: Tools, planned: PlannedTurn, *, gear_name: str)
             # The delta passed Spark and does not fit its table: that view alone is set aside.
             accounts.set_aside(error.view, str(error))
     unit.failing = sum(outcome.dead_count for outcome in outcomes.values()) > FEW_FAILURES
+    # The markers first: a unit that follows this one must know those that act on what it reads.
+    unit.time_offset = commit.time_offset
     unit.progress.update(commit.progress)
     unit.turn = planned.turn
+    unit.summaries = summaries
     for aside in commit.set_aside:
         logger.warning("view %s is set aside: %s", aside.view, aside.reason)
         unit.leave(aside)

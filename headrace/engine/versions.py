@@ -84,13 +84,9 @@ def _changed_views(views: Sequence[Holding], held: Mapping[Owner, Holding]) -> l
 
 def _stream_holding(stream: Stream, unit: str) -> Holding:
     version = short_version(stream_fingerprint(stream))
-    return Holding(
-        "stream", stream.name, version, unit, stream.name, stream.delay_us, stream.sql, stream.sql
-    )
+    return Holding("stream", stream.name, version, unit, stream.name, stream.sql, stream.sql)
 
 
 def _view_holding(view: View, stream: Stream, unit: str) -> Holding:
     version = short_version(view_fingerprint(view, stream))
-    return Holding(
-        "view", view.name, version, unit, stream.name, stream.delay_us, view.sql, stream.sql
-    )
+    return Holding("view", view.name, version, unit, stream.name, view.sql, stream.sql)

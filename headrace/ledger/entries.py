@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from headrace.log.base import Range
 from headrace.plan.tables import Table
-from headrace.time.clocks import NEVER
+from headrace.time.clocks import Clock
 
 __all__ = [
     "MAIN",
@@ -56,10 +56,10 @@ class StreamRange(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The next offset to read, and the clock of the record that will stand there."""
+    """The next offset to read, and the clock before the record that will stand there."""
 
     offset: int = 0
-    clock_us: int = NEVER
+    clock: Clock = Clock()
 
 
 class Owner(NamedTuple):
@@ -91,7 +91,6 @@ class Holding:
     version: str
     unit: str
     stream: str
-    delay_us: int
     sql: str
     stream_sql: str
     state: HoldingState = HoldingState.LIVE
@@ -145,12 +144,16 @@ class SetAside:
 
 @dataclass(frozen=True)
 class Seed:
-    """The clock at an offset of a stream version: where a replay can begin to stamp."""
+    """The clock at an offset of a stream version: where a replay can begin to stamp.
+
+    It knows the markers before `time_offset` of their topic.
+    """
 
     stream: str
     version: str
     partition: int
     progress: Progress
+    time_offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -168,13 +171,15 @@ class TurnReport:
 
 @dataclass(frozen=True)
 class Commit:
-    """All that a turn did."""
+    """All that a turn did; `time_offset` is how far it has read the topic of markers."""
 
     planned: PlannedTurn
+    time_offset: int
     progress: Mapping[StreamPartition, Progress]
     deltas: Mapping[Table, tuple[pa.Table, ...]]
     counters: Mapping[Owner, Counters]
     outbox: tuple[OutboxEntry, ...]
     report: TurnReport
     set_aside: tuple[SetAside, ...] = ()
+    void_markers: int = 0  # found so far
     seeds: tuple[Seed, ...] = field(default=())

@@ -12,7 +12,8 @@ from headrace.ledger.entries import Counters, Owner
 
 __all__ = ["STREAM_COUNTERS", "VIEW_COUNTERS", "broken_laws", "check_laws"]
 
-STREAM_COUNTERS = ("read", "accepted", "dead", "duplicate")
+#: `unguarded` counts accepted records whose arrival nobody stamped: their clocks may run ahead.
+STREAM_COUNTERS = ("read", "accepted", "dead", "duplicate", "unguarded")
 VIEW_COUNTERS = ("seen", "skipped", "dead", "matched", "folded", "late")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from headrace.errors import InvalidTopic, PositionLost, ProducerFenced, UsageError
 from headrace.log.base import Extent, Partition, Producer, Range, Topic, TopicSettings
+from headrace.log.names import refuse_closed
 
 __all__ = [
     "MAX_PARTITIONS",
@@ -61,7 +62,8 @@ def check_topic(topic: Topic) -> None:
 
 
 def changed_topic(old: Topic, partitions: int | None, settings: TopicSettings | None) -> Topic:
-    """Return a topic as it is to become; None changes nothing. InvalidTopic."""
+    """Return a topic as it is to become; None changes nothing. InvalidTopic, UsageError."""
+    refuse_closed(old.name)
     new = Topic(
         old.name,
         old.partitions if partitions is None else partitions,

@@ -12,12 +12,16 @@ from headrace.errors import InvalidTopic, TopicNotFound, UsageError
 __all__ = [
     "GROUPS_TOPIC",
     "RESERVED_TOPICS",
+    "TIME_TOPIC",
     "check_group_name",
     "check_plain_name",
+    "refuse_closed",
     "refuse_reserved",
     "refuse_reserved_as_new",
 ]
 
+#: Where an engine writes what it learns of time; everybody reads it, the engine alone writes.
+TIME_TOPIC = "headrace.time"
 #: Where groups keep the offsets that they have committed.
 GROUPS_TOPIC = "headrace.groups"
 RESERVED_TOPICS = frozenset({GROUPS_TOPIC})
@@ -49,6 +53,15 @@ def refuse_reserved(topic: str) -> None:
     if topic in RESERVED_TOPICS:
         raise TopicNotFound(
             f"{topic!r}: no topic for users; the log keeps books of its own in it. Use another one."
+        )
+
+
+def refuse_closed(topic: str, producer_id: str | None = None) -> None:
+    """Keep everybody but its own producer from changing the topic of markers. UsageError."""
+    if topic == TIME_TOPIC and producer_id != TIME_TOPIC:
+        raise UsageError(
+            f"{TIME_TOPIC!r}: the engine alone writes there what it learns of time, and every "
+            f"answer depends on it. Append to another topic; reading it is free."
         )
 
 

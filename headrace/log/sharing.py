@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from headrace.log.base import MAX_RECORD_BYTES, Append, Partition, Topic
 from headrace.log.checks import check_partition, check_producer
+from headrace.log.names import refuse_closed
 from headrace.log.records import check_keys, check_records, share_out
 
 __all__ = ["PRODUCER_HEADER_BYTES", "KeylessTurns", "share_append"]
@@ -54,6 +55,7 @@ def share_append(
 
     UsageError, RecordTooLarge: it is refused.
     """
+    refuse_closed(topic.name, None if append.producer is None else append.producer.id)
     if append.producer is not None:
         check_producer(topic.name, append.producer, append.partition)
     if append.partition is not None:

@@ -67,6 +67,12 @@ def validate_stream(stream: Stream, places: Places | None = None) -> list[Proble
         )
     if stream.event_time is not None:
         findings.add("watermark", _event_time_fault(stream, stream.event_time))
+    if stream.idle_timeout_us <= 0:
+        findings.add(
+            "idle_timeout",
+            "idle_timeout must be more than nothing: every pause would count as idle; write "
+            "'1 minute'",
+        )
     if stream.delay_us < 0:
         findings.add("watermark", "the watermark's delay is negative; write 0 or more")
     return findings.problems

@@ -24,6 +24,7 @@ from headrace.errors import AuditFailed, PositionLost
 from headrace.ledger.entries import MAIN, Counters, Holding, Owner, Progress, StreamPartition
 from headrace.ledger.laws import broken_laws
 from headrace.log.base import Log, Partition
+from headrace.log.names import TIME_TOPIC
 from headrace.observe.compare import compare_states
 from headrace.observe.sides import Offsets, read_side_offsets
 from headrace.sql import parse_project
@@ -58,6 +59,7 @@ class _Recorded:
     unit: str
     holdings: Sequence[Holding]
     progress: Mapping[StreamPartition, Progress]
+    time_offset: int
 
     @property
     def span(self) -> int:
@@ -165,7 +167,8 @@ def _recorded_units(snapshot: Snapshot) -> list[_Recorded]:
     for name in snapshot.units():
         held = [holding for holding in holdings if holding.unit == name]
         if held:
-            units.append(_Recorded(name, held, snapshot.progress(name)))
+            progress, time_offset = snapshot.progress(name), snapshot.time_offset(name)
+            units.append(_Recorded(name, held, progress, time_offset))
     return units
 
 
@@ -188,6 +191,7 @@ def _replayed(
         (key.stream, Partition(project.stream(key.stream).topic, key.partition)): place.offset
         for key, place in unit.progress.items()
     }
+    ends[TIME_TOPIC, Partition(TIME_TOPIC, 0)] = unit.time_offset
     with tempfile.TemporaryDirectory(prefix="headrace-audit-") as folder:
         store = DuckDBStore(Path(folder) / "store.duckdb")
         # No view shares its turns with live ones here, so there is nobody to hold up.

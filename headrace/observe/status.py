@@ -29,6 +29,8 @@ class PartitionStatus:
     lag_records: int
     clock_us: int | None
     watermark_us: int | None
+    delay_us: int
+    idle: bool  # its clock was moved by a marker last, not by a record of its own
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class StreamStatus:
     state: str
     unit: str
     lag_records: int
+    guarded: bool  # arrivals keep clocks that run ahead from closing windows
     watermark_us: int | None  # the smallest of its partitions: windows before it are closed
     counters: Counters
     partitions: tuple[PartitionStatus, ...]
@@ -80,6 +83,7 @@ class Status:
     views: tuple[ViewStatus, ...]
     units: tuple[UnitStatus, ...]
     outbox_records: int
+    void_markers: int  # records in headrace.time that no engine of ours wrote; they change nothing
     bounds: Settings
 
     def to_json(self) -> dict[str, Any]:
@@ -112,6 +116,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
                     state=held.state.value,
                     unit=held.unit,
                     lag_records=lag,
+                    guarded=not counted.get("unguarded", 0),
                     watermark_us=_smallest_watermark(partitions),
                     counters={name: counted.get(name, 0) for name in STREAM_COUNTERS},
                     partitions=partitions,
@@ -137,7 +142,13 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
         for name, turn in units.items()
     )
     return Status(
-        project, tuple(streams), tuple(views), turned, snapshot.outbox_records(), settings
+        project,
+        tuple(streams),
+        tuple(views),
+        turned,
+        snapshot.outbox_records(),
+        snapshot.void_markers(),
+        settings,
     )
 
 
@@ -163,18 +174,24 @@ def _partitions(
             continue
         extent = ends.get(Partition(topic, key.partition))
         end_offset = place.offset if extent is None else extent.end_offset
-        never = place.clock_us == NEVER
+        clock = place.clock
         found.append(
             PartitionStatus(
                 partition=key.partition,
                 position=place.offset,
                 end_offset=end_offset,
                 lag_records=end_offset - place.offset,
-                clock_us=None if never else place.clock_us,
-                watermark_us=None if never else place.clock_us - held.delay_us,
+                clock_us=_known(clock.time_us),
+                watermark_us=_known(clock.watermark_us),
+                delay_us=clock.delay_us,
+                idle=clock.time_us > clock.records_us,
             )
         )
     return tuple(found)
+
+
+def _known(time_us: int) -> int | None:
+    return None if time_us == NEVER else time_us
 
 
 def _smallest_watermark(partitions: tuple[PartitionStatus, ...]) -> int | None:

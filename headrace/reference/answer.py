@@ -6,8 +6,9 @@ the order of its partition, and then each view is worked out from the records it
 A record of a stream, in this order:
 1. It is *dead* for the stream when its value cannot be read as the schema says. Otherwise it is
    accepted, and its clock `c` is the largest `min(event time, arrival)` of the accepted records
-   before it in its partition; none before it: minus infinity. An arrival that the log did not
-   stamp counts as infinite. Its watermark is `w = c - delay`.
+   before it in its partition, and of the markers that act on it; with neither: minus infinity. An
+   arrival that the log did not stamp counts as infinite. Its watermark `w` is the largest
+   `c - delay` so far, with the delay that held then (`reference/clocks.py`).
 2. Every view over the stream sees it. It is *dead* for the view when WHERE fails on it, and
    skipped when WHERE is not true.
 3. In a view with windows it belongs to `[s, t)` around its event time. It is *late* when
@@ -32,6 +33,7 @@ import pyarrow as pa
 from headrace.log.base import Partition
 from headrace.model.definitions import Project, Query, Stream, View
 from headrace.reference.aggregates import aggregate, result_type
+from headrace.reference.clocks import Marker, PartitionClock, read_markers
 from headrace.reference.scalars import Failed, Scalars, Values
 from headrace.schema.json_strict import Dead, decode_strict
 
@@ -73,6 +75,7 @@ class _Accepted(NamedTuple):
     place: Place
     row: Row
     event_us: int | None
+    arrival_us: int | None
     watermark: Time
 
 
@@ -84,18 +87,24 @@ class _Group(NamedTuple):
     members: list[int]
 
 
-def answer(project: Project, records: Mapping[Partition, Sequence[Record]]) -> Answer:
+def answer(
+    project: Project,
+    records: Mapping[Partition, Sequence[Record]],
+    markers: Sequence[bytes | None] = (),
+) -> Answer:
     """Return the answer over a log: every partition, also an empty one, with all its records.
 
+    `markers` are the values in the topic of markers, in order.
     ValueError: an expression over aggregates fails, as reading the view would.
     """
     result = Answer()
     scalars = Scalars()
+    valid = read_markers(markers)
     for stream in project.streams:
         accepted: list[_Accepted] = []
         dead: list[Place] = []
         watermarks: list[Time] = [
-            _read_partition(stream, partition, records[partition], accepted, dead)
+            _read_partition(stream, partition, records[partition], valid, accepted, dead)
             for partition in sorted(records)
             if partition.topic == stream.topic
         ]
@@ -105,6 +114,9 @@ def answer(project: Project, records: Mapping[Partition, Sequence[Record]]) -> A
             "accepted": len(accepted),
             "dead": len(dead),
             "duplicate": 0,
+            "unguarded": sum(
+                record.arrival_us is None for record in accepted if stream.event_time is not None
+            ),
         }
         stream_watermark = min(watermarks, default=-math.inf)
         for view in project.views_over(stream.name):
@@ -116,12 +128,14 @@ def _read_partition(
     stream: Stream,
     partition: Partition,
     records: Sequence[Record],
+    markers: Sequence[Marker],
     accepted: list[_Accepted],
     dead: list[Place],
 ) -> Time:
     """Sort a partition's records into accepted and dead; return its watermark after the last."""
-    clock: Time = -math.inf
+    clock = PartitionClock(stream, partition, markers)
     for record in records:
+        clock.reach(record.offset)
         place = (partition.topic, partition.number, record.offset)
         try:
             row = decode_strict(stream.columns, record.value, stream.timestamp_format)
@@ -129,11 +143,12 @@ def _read_partition(
             dead.append(place)
             continue
         event_us = None if stream.event_time is None else _to_us(row[stream.event_time])
-        accepted.append(_Accepted(place, row, event_us, clock - stream.delay_us))
+        accepted.append(_Accepted(place, row, event_us, record.arrival_us, clock.watermark))
         if event_us is not None:
             arrival_us = math.inf if record.arrival_us is None else record.arrival_us
-            clock = max(clock, min(event_us, arrival_us))
-    return clock - stream.delay_us
+            clock.move(min(event_us, arrival_us))
+    clock.reach(math.inf)
+    return clock.watermark
 
 
 def _answer_view(

@@ -6,17 +6,18 @@ from dataclasses import dataclass, field
 from sqlglot import Token, TokenType
 
 from headrace.errors import Location, Problem
-from headrace.model.definitions import Stream
+from headrace.model.definitions import DEFAULT_IDLE_TIMEOUT_US, Stream
 from headrace.model.validate import validate_stream
 from headrace.schema.types import Column, parse_type
 from headrace.sql.durations import parse_duration
 from headrace.sql.options import Option, read_options
 from headrace.sql.statements import Cursor, Statement, nesting
 from headrace.sql.text import Refused, Source, word, words
+from headrace.sql.watermarks import Watermark, read_watermark
 
 __all__ = ["STREAM_OPTIONS", "read_stream"]
 
-STREAM_OPTIONS = ("topic", "format", "key", "timestamp_format")
+STREAM_OPTIONS = ("topic", "format", "key", "timestamp_format", "idle_timeout")
 
 
 @dataclass
@@ -25,8 +26,7 @@ class _Body:
 
     columns: list[Column] = field(default_factory=list)
     places: dict[str, Location] = field(default_factory=dict)
-    event_time: Token | None = None
-    delay_us: int = 0
+    watermark: Watermark | None = None
 
 
 def read_stream(
@@ -61,7 +61,8 @@ def read_stream(
         raise cursor.refuse(
             f"the statement should end here{cursor.found()}; write ; between statements"
         )
-    stream = _build(statement, name, body, options)
+    idle_timeout_us = _read_idle_timeout(source, options, problems)
+    stream = _build(statement, name, body, options, idle_timeout_us)
     places = body.places | {key: source.location(each.value.start) for key, each in options.items()}
     places["name"] = source.location(name.start)
     if sound or body.columns:
@@ -69,7 +70,26 @@ def read_stream(
     return stream, sound
 
 
-def _build(statement: Statement, name: Token, body: _Body, options: Mapping[str, Option]) -> Stream:
+def _read_idle_timeout(
+    source: Source, options: Mapping[str, Option], problems: list[Problem]
+) -> int:
+    option = options.get("idle_timeout")
+    if option is None:
+        return DEFAULT_IDLE_TIMEOUT_US
+    try:
+        return parse_duration(option.text)
+    except ValueError as error:
+        problems.append(source.problem(option.value, f"idle_timeout: {error}"))
+        return DEFAULT_IDLE_TIMEOUT_US
+
+
+def _build(
+    statement: Statement,
+    name: Token,
+    body: _Body,
+    options: Mapping[str, Option],
+    idle_timeout_us: int,
+) -> Stream:
     spelling = {column.name.lower(): column.name for column in body.columns}
 
     def text(option: str) -> str | None:
@@ -79,13 +99,16 @@ def _build(statement: Statement, name: Token, body: _Body, options: Mapping[str,
         return None if written is None else spelling.get(written.lower(), written)
 
     topic, encoding = text("topic"), text("format")
+    watermark = body.watermark
     return Stream(
         name=name.text,
         columns=tuple(body.columns),
         topic=name.text if topic is None else topic,
         format="json" if encoding is None else encoding.lower(),
-        event_time=column(body.event_time.text) if body.event_time else None,
-        delay_us=body.delay_us,
+        event_time=column(watermark.column.text) if watermark else None,
+        delay_us=watermark.delay_us if watermark else 0,
+        adaptive=watermark.adaptive if watermark else None,
+        idle_timeout_us=idle_timeout_us,
         key=column(text("key")),
         timestamp_format=text("timestamp_format"),
         sql=statement.sql,
@@ -116,7 +139,10 @@ def _read_body(
                 )
             cursor = Cursor(source, part)
             if word(part[0]) == "WATERMARK" and word(cursor.peek(1)) == "FOR":
-                _read_watermark(cursor, body)
+                if body.watermark is not None:
+                    raise source.refuse(part[0], "a stream has one WATERMARK; remove this one")
+                body.watermark = read_watermark(cursor)
+                body.places["watermark"] = source.location(body.watermark.column.start)
             else:
                 body.columns.append(_read_column(cursor))
                 body.places[f"column {len(body.columns) - 1}"] = source.location(part[0].start)
@@ -175,41 +201,3 @@ _NOT_TYPES = words("AS CHECK COLLATE COMMENT DEFAULT GENERATED PRIMARY REFERENCE
 
 def _without_comments(source: Source, tokens: Sequence[Token]) -> str:
     return " ".join(source.text[token.start : token.end + 1] for token in tokens)
-
-
-def _read_watermark(cursor: Cursor, body: _Body) -> None:
-    source = cursor.source
-    start = cursor.take("WATERMARK")
-    cursor.expect("FOR")
-    column = cursor.take_name("column of the event time")
-    if "ADAPTIVE" in map(word, cursor.tokens):
-        adaptive = next(token for token in cursor.tokens if word(token) == "ADAPTIVE")
-        raise source.refuse(
-            adaptive,
-            f"ADAPTIVE watermarks are not built yet; write WATERMARK FOR {column.text} AS "
-            f"{column.text} - INTERVAL 30 SECONDS",
-        )
-    how = f"write WATERMARK FOR {column.text} AS {column.text} - INTERVAL 30 SECONDS"
-    if not cursor.accept("AS"):
-        raise cursor.refuse(f"AS is expected here{cursor.found()}; {how}")
-    again = cursor.take_name("column of the event time")
-    if again.text.lower() != column.text.lower():
-        raise source.refuse(again, f"the watermark is of {column.text}, not {again.text}; {how}")
-    delay_us = 0
-    if not cursor.done:
-        if not cursor.accept("-"):
-            raise cursor.refuse(f"only - INTERVAL may stand here{cursor.found()}; {how}")
-        if not cursor.accept("INTERVAL"):
-            raise cursor.refuse(f"INTERVAL is expected here{cursor.found()}; {how}")
-        interval = cursor.rest()
-        try:
-            delay_us = parse_duration(" ".join(str(token.text) for token in interval))
-        except ValueError as error:
-            raise source.refuse(
-                interval[0] if interval else again, f"the watermark's delay: {error}"
-            ) from error
-    if body.event_time is not None:
-        raise source.refuse(start, "a stream has one WATERMARK; remove this one")
-    body.event_time = column
-    body.delay_us = delay_us
-    body.places["watermark"] = source.location(column.start)

@@ -68,6 +68,14 @@ class Snapshot(Protocol):
         """Return every unit and its last committed turn."""
         ...
 
+    def time_offset(self, unit: str) -> int:
+        """Return how far a unit has read the topic of markers."""
+        ...
+
+    def void_markers(self) -> int:
+        """Return how many records of the topic of markers the main unit found void."""
+        ...
+
     def outbox(self) -> list[tuple[int, OutboxEntry]]:
         """Return what is to be published, in order, with its number."""
         ...
@@ -84,8 +92,8 @@ class Snapshot(Protocol):
 class Store(Protocol):
     """Tables and ledger. One engine writes; any number of threads read."""
 
-    def begin_epoch(self) -> int:
-        """Take over: return a new epoch, after which no older one commits."""
+    def begin_epoch(self, after: int = 0) -> int:
+        """Take over: return a new epoch, greater than `after`; no older one commits any more."""
         ...
 
     def open(self) -> AbstractContextManager[Snapshot]:

@@ -34,7 +34,13 @@ from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_schema import SCHEMA, SCHEMA_VERSION
 from headrace.store.duckdb_snapshot import DuckDBSnapshot
 from headrace.store.duckdb_tables import create, show
-from headrace.store.duckdb_versions import drop_versions, hold_versions, join_main
+from headrace.store.duckdb_versions import (
+    CLOCK,
+    drop_versions,
+    hold_versions,
+    join_main,
+    read_clock,
+)
 
 __all__ = ["DuckDBStore"]
 
@@ -68,7 +74,7 @@ class DuckDBStore:
             [SCHEMA_VERSION, int(time.time())],
         )
         self._file.run(
-            "INSERT INTO headrace.units SELECT ?, 0, NULL, NULL "
+            "INSERT INTO headrace.units SELECT ?, 0, 0, 0, NULL, NULL "
             "WHERE NOT EXISTS (FROM headrace.units)",
             [MAIN],
         )
@@ -88,10 +94,10 @@ class DuckDBStore:
                 f"log."
             )
 
-    def begin_epoch(self) -> int:
-        """Take over: return a new epoch, after which no older one commits."""
+    def begin_epoch(self, after: int = 0) -> int:
+        """Take over: return a new epoch, greater than `after`; no older one commits any more."""
         with self._file.transaction():
-            self._file.run("UPDATE headrace.engine SET epoch = epoch + 1")
+            self._file.run("UPDATE headrace.engine SET epoch = greatest(epoch, ?) + 1", [after])
             return self._newest_epoch()
 
     @contextmanager
@@ -193,11 +199,14 @@ class DuckDBStore:
     def seeds(self, stream: str, version: str) -> list[Seed]:
         """Return the saved clocks of a stream version, by partition and offset."""
         rows = self._file.rows(
-            "SELECT partition, next_offset, clock_us FROM headrace.seeds "
+            f"SELECT partition, next_offset, time_offset, {CLOCK} FROM headrace.seeds "
             "WHERE stream = ? AND version = ? ORDER BY partition, next_offset",
             [stream, version],
         )
-        return [Seed(stream, version, row[0], Progress(row[1], row[2])) for row in rows]
+        return [
+            Seed(stream, version, partition, Progress(offset, read_clock(clock)), time_offset)
+            for partition, offset, time_offset, *clock in rows
+        ]
 
     def close(self) -> None:
         """End queries under way and release the store. StoreBusy: one does not end."""

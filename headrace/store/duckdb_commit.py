@@ -11,7 +11,7 @@ from headrace.ledger.entries import Commit, OutboxEntry, Seed
 from headrace.plan.tables import Table
 from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_tables import merge
-from headrace.store.duckdb_versions import set_aside, set_progress
+from headrace.store.duckdb_versions import clock_row, set_aside, set_progress
 
 __all__ = ["SUM_COUNTERS", "write_turn"]
 
@@ -84,7 +84,14 @@ def _add_outbox(file: DuckDBFile, entry: OutboxEntry) -> None:
 def _add_seeds(file: DuckDBFile, seeds: Sequence[Seed]) -> None:
     file.insert(
         "headrace.seeds",
-        [[seed.stream, seed.version, seed.partition, *seed.progress] for seed in seeds],
+        [
+            [
+                *(seed.stream, seed.version, seed.partition, seed.progress.offset),
+                *clock_row(seed.progress.clock),
+                seed.time_offset,
+            ]
+            for seed in seeds
+        ],
     )
 
 
@@ -109,7 +116,7 @@ def _note_turn(file: DuckDBFile, commit: Commit) -> None:
             [planned.unit, planned.turn - KEPT_TURNS],
         )
     file.run(
-        "UPDATE headrace.units SET turn = ?, planned_epoch = NULL, planned_ranges = NULL "
-        "WHERE unit = ?",
-        [planned.turn, planned.unit],
+        "UPDATE headrace.units SET turn = ?, time_offset = ?, void_markers = ?, "
+        "planned_epoch = NULL, planned_ranges = NULL WHERE unit = ?",
+        [planned.turn, commit.time_offset, commit.void_markers, planned.unit],
     )

@@ -2,7 +2,7 @@
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 SCHEMA = (
     "CREATE SCHEMA headrace",
@@ -10,12 +10,14 @@ SCHEMA = (
     # `turn` is the last one committed. The planned one follows it; NULL when there is none.
     # `planned_ranges` is [[stream, topic, partition, start, end], ...].
     """CREATE TABLE headrace.units (
-        unit VARCHAR PRIMARY KEY, turn BIGINT, planned_epoch BIGINT, planned_ranges VARCHAR)""",
+        unit VARCHAR PRIMARY KEY, turn BIGINT, time_offset BIGINT, void_markers BIGINT,
+        planned_epoch BIGINT, planned_ranges VARCHAR)""",
     """CREATE TABLE headrace.holdings (
-        kind VARCHAR, name VARCHAR, version VARCHAR, unit VARCHAR, stream VARCHAR, delay_us BIGINT,
+        kind VARCHAR, name VARCHAR, version VARCHAR, unit VARCHAR, stream VARCHAR,
         sql VARCHAR, stream_sql VARCHAR, state VARCHAR, reason VARCHAR)""",
     """CREATE TABLE headrace.progress (
-        unit VARCHAR, stream VARCHAR, partition INTEGER, next_offset BIGINT, clock_us BIGINT)""",
+        unit VARCHAR, stream VARCHAR, partition INTEGER, next_offset BIGINT,
+        clock_us BIGINT, watermark_us BIGINT, delay_us BIGINT, records_us BIGINT)""",
     # Each turn adds rows; their sums count, and every so often they are summed up here too.
     """CREATE TABLE headrace.counters (
         kind VARCHAR, name VARCHAR, version VARCHAR, counter VARCHAR, value BIGINT)""",
@@ -27,12 +29,14 @@ SCHEMA = (
         number BIGINT, topic VARCHAR, source_topic VARCHAR, source_partition INTEGER,
         producer_id VARCHAR, offsets BIGINT[], reasons VARCHAR[])""",
     """CREATE TABLE headrace.seeds (
-        stream VARCHAR, version VARCHAR, partition INTEGER, next_offset BIGINT, clock_us BIGINT)""",
+        stream VARCHAR, version VARCHAR, partition INTEGER, next_offset BIGINT,
+        clock_us BIGINT, watermark_us BIGINT, delay_us BIGINT, records_us BIGINT,
+        time_offset BIGINT)""",
     # W of a view's stream at the reader's position; NULL while any partition has no clock.
     """CREATE VIEW headrace.watermarks AS
         SELECT h.name AS view, h.version,
-            CASE WHEN count(*) = count(p.clock_us)
-                 THEN make_timestamp(min(p.clock_us) - any_value(h.delay_us)) AT TIME ZONE 'UTC' END
+            CASE WHEN count(*) = count(p.watermark_us)
+                 THEN make_timestamp(min(p.watermark_us)) AT TIME ZONE 'UTC' END
                 AS watermark
         FROM headrace.holdings h
         JOIN headrace.progress p ON p.unit = h.unit AND p.stream = h.stream

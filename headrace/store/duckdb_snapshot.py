@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from headrace.ledger.entries import (
+    MAIN,
     Counters,
     Holding,
     HoldingState,
@@ -24,7 +25,7 @@ from headrace.store.duckdb_commit import SUM_COUNTERS
 from headrace.store.duckdb_errors import translated
 from headrace.store.duckdb_query import read_query
 from headrace.store.duckdb_tables import physical
-from headrace.time.clocks import NEVER
+from headrace.store.duckdb_versions import CLOCK, read_clock
 
 __all__ = ["DuckDBSnapshot"]
 
@@ -48,21 +49,21 @@ class DuckDBSnapshot:
     def holdings(self) -> list[Holding]:
         """Return every version and the unit that maintains it."""
         rows = self._fetch(
-            "SELECT kind, name, version, unit, stream, delay_us, sql, stream_sql, state, reason "
+            "SELECT kind, name, version, unit, stream, sql, stream_sql, state, reason "
             "FROM headrace.holdings ORDER BY kind, name, unit"
         )
-        return [Holding(*(*row[:8], HoldingState(row[8]), row[9])) for row in rows]
+        return [Holding(*(*row[:7], HoldingState(row[7]), row[8])) for row in rows]
 
     def progress(self, unit: str) -> dict[StreamPartition, Progress]:
         """Return how far a unit has read."""
         rows = self._fetch(
-            "SELECT stream, partition, next_offset, clock_us FROM headrace.progress "
+            f"SELECT stream, partition, next_offset, {CLOCK} FROM headrace.progress "
             "WHERE unit = ? ORDER BY stream, partition",
             [unit],
         )
         return {
-            StreamPartition(stream, partition): Progress(offset, NEVER if clock is None else clock)
-            for stream, partition, offset, clock in rows
+            StreamPartition(stream, partition): Progress(offset, read_clock(clock))
+            for stream, partition, offset, *clock in rows
         }
 
     def counters(self) -> dict[Owner, Counters]:
@@ -84,6 +85,16 @@ class DuckDBSnapshot:
     def units(self) -> dict[str, int]:
         """Return every unit and its last committed turn."""
         return dict(self._fetch("SELECT unit, turn FROM headrace.units ORDER BY unit"))
+
+    def time_offset(self, unit: str) -> int:
+        """Return how far a unit has read the topic of markers."""
+        found = self._fetch("SELECT time_offset FROM headrace.units WHERE unit = ?", [unit])
+        return int(found[0][0])
+
+    def void_markers(self) -> int:
+        """Return how many records of the topic of markers the main unit found void."""
+        found = self._fetch("SELECT void_markers FROM headrace.units WHERE unit = ?", [MAIN])
+        return int(found[0][0])
 
     def outbox(self) -> list[tuple[int, OutboxEntry]]:
         """Return what is to be published, in order, with its number."""

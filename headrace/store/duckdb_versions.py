@@ -18,11 +18,33 @@ from headrace.ledger.entries import (
 from headrace.plan.tables import quote
 from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_tables import physical
-from headrace.time.clocks import NEVER
+from headrace.time.clocks import NEVER, Clock
 
-__all__ = ["drop_versions", "hold_versions", "join_main", "set_aside", "set_progress"]
+__all__ = [
+    "CLOCK",
+    "clock_row",
+    "drop_versions",
+    "hold_versions",
+    "join_main",
+    "read_clock",
+    "set_aside",
+    "set_progress",
+]
+
+#: The columns of a clock; NULL is -infinity.
+CLOCK = "clock_us, watermark_us, delay_us, records_us"
 
 _OF_OWNER = "kind = ? AND name = ? AND version = ?"
+
+
+def clock_row(clock: Clock) -> list[int | None]:
+    """Return a clock as the columns of CLOCK."""
+    return [None if value == NEVER else value for value in clock]
+
+
+def read_clock(row: Sequence[int | None]) -> Clock:
+    """Return the clock that these columns of CLOCK say."""
+    return Clock(*(NEVER if value is None else value for value in row))
 
 
 def set_progress(
@@ -36,10 +58,7 @@ def set_progress(
             "WHERE unit = ? AND stream = ? AND list_contains(?, partition)",
             [unit, stream, [key.partition for key in positions if key.stream == stream]],
         )
-    rows = [
-        [unit, *key, place.offset, None if place.clock_us == NEVER else place.clock_us]
-        for key, place in positions.items()
-    ]
+    rows = [[unit, *key, place.offset, *clock_row(place.clock)] for key, place in positions.items()]
     file.insert("headrace.progress", rows)
 
 
@@ -66,6 +85,11 @@ def set_aside(file: DuckDBFile, unit: str, aside: SetAside) -> None:
     view = Owner("view", aside.view, aside.version)
     if unit != own:
         _enter_unit(file, own)
+        file.run(
+            "UPDATE headrace.units SET time_offset = "
+            "(SELECT time_offset FROM headrace.units WHERE unit = ?) WHERE unit = ?",
+            [unit, own],
+        )
         stream = file.rows(f"SELECT stream FROM headrace.holdings WHERE {_OF_OWNER}", view)[0][0]
         _copy_progress(file, unit, own, stream)
     file.run(
@@ -81,6 +105,11 @@ def join_main(file: DuckDBFile, unit: str) -> None:
     StoreError: the units do not stand at the same position, so a reader would see two.
     """
     _check_level(file, unit)
+    file.run(
+        "UPDATE headrace.units SET time_offset = "
+        "(SELECT max(time_offset) FROM headrace.units WHERE unit IN (?, ?)) WHERE unit = ?",
+        [unit, MAIN, MAIN],
+    )
     replaced = file.rows(
         "SELECT kind, name, version, unit FROM headrace.holdings WHERE unit <> ? "
         "AND ((kind, name) IN (SELECT (kind, name) FROM headrace.holdings WHERE unit = ?) "
@@ -109,13 +138,15 @@ def drop_versions(file: DuckDBFile, holdings: Sequence[Holding]) -> None:
 
 
 def _enter_unit(file: DuckDBFile, unit: str) -> None:
-    file.run("INSERT INTO headrace.units VALUES (?, 0, NULL, NULL) ON CONFLICT DO NOTHING", [unit])
+    file.run(
+        "INSERT INTO headrace.units VALUES (?, 0, 0, 0, NULL, NULL) ON CONFLICT DO NOTHING", [unit]
+    )
 
 
 def _copy_progress(file: DuckDBFile, unit: str, other: str, stream: str) -> None:
     file.run("DELETE FROM headrace.progress WHERE unit = ? AND stream = ?", [other, stream])
     file.run(
-        "INSERT INTO headrace.progress SELECT ?, stream, partition, next_offset, clock_us "
+        f"INSERT INTO headrace.progress SELECT ?, stream, partition, next_offset, {CLOCK} "
         "FROM headrace.progress WHERE unit = ? AND stream = ?",
         [other, unit, stream],
     )

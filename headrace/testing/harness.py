@@ -15,7 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,12 @@ from headrace.sinks.outbox import (
     ensure_topic,
 )
 from headrace.sql import parse_project
+from headrace.sql.durations import parse_duration
 from headrace.store.duckdb import DuckDBStore
 
 __all__ = ["Harness", "Row", "Value", "harness", "to_json"]
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Row = dict[str, Any]
 Value = Mapping[str, object] | str | bytes | None
 
@@ -91,7 +93,7 @@ class Harness:
         self.crashed = False
         self._partitions = partitions
         self._settings = settings
-        self._arrival_us = 0
+        self._arrival_us = self._latest_us = self._waited_us = 0
         self._engine: Engine | None = None
         self._project = _parse(definitions)
         self.log = open_log(folder / "log", lambda: self._arrival_us)
@@ -128,7 +130,8 @@ class Harness:
             raw = value if isinstance(value, bytes | None) else to_json(value)
             moment = _event_time(stream, raw) if arrival is None else arrival
             if moment is not None:
-                self._arrival_us = int(moment.timestamp() * 1_000_000)
+                self._arrival_us = (moment - _EPOCH) // timedelta(microseconds=1)
+                self._latest_us = max(self._latest_us, self._arrival_us)
             key = None if keys is None else keys[index]
             self.log.append(topic, records([raw], keys=[key]), partition=partition)
 
@@ -144,6 +147,16 @@ class Harness:
             self._engine = None
             return []
 
+    def wall(self, wait: str) -> None:
+        """Let time pass: `h.wall("+5 minutes")`. The next turn sees which partitions are idle.
+
+        The wall clock is virtual: the largest arrival so far plus what is added here.
+        """
+        self._waited_us += parse_duration(wait.removeprefix("+"))
+
+    def _wall_us(self) -> int:
+        return self._latest_us + self._waited_us
+
     def crash(self, point: str) -> None:
         """Make the next pass of a fault point end the engine."""
         faults.arm(point)
@@ -158,7 +171,12 @@ class Harness:
         self._close_store()
         self._store = DuckDBStore(self.folder / "store.duckdb")
         self._engine = Engine(
-            self._project, self.log, self._store, start_spark(), settings=self._settings
+            self._project,
+            self.log,
+            self._store,
+            start_spark(),
+            settings=self._settings,
+            wall=self._wall_us,
         )
         self._engine.start()
 

@@ -32,6 +32,7 @@ from headrace.testing.store_samples import (
     stream_holding,
     turn_of,
 )
+from headrace.time.clocks import Clock
 
 __all__ = ["ReadingContract"]
 
@@ -159,18 +160,18 @@ class ReadingContract(StoreSuite):
             turn_of(
                 planned(epoch, 1),
                 counters={STREAM: {"read": 1, "accepted": 1, "dead": 0, "duplicate": 0}},
-                progress={StreamPartition("clicks", n): Progress(50, 1) for n in (0, 1)},
-                seeds=(Seed("clicks", "s1", 0, Progress(1, 1)),),
+                progress={StreamPartition("clicks", n): Progress(50, Clock(1)) for n in (0, 1)},
+                seeds=(Seed("clicks", "s1", 0, Progress(1, Clock(1))),),
             )
         )
         unit = "stream:clicks@s2"
         building = HoldingState.BUILDING
         held = [stream_holding("s2", unit, state=building), holding(new, unit, state=building)]
-        store.hold(epoch, held, {unit: {PLACE: Progress(7, 7)}})
+        store.hold(epoch, held, {unit: {PLACE: Progress(7, Clock(7))}})
         store.prepare(new)
         store.show(epoch, unit, [new])
         with store.open() as snapshot:
-            assert snapshot.progress(MAIN) == {PLACE: Progress(7, 7)}
+            assert snapshot.progress(MAIN) == {PLACE: Progress(7, Clock(7))}
             assert snapshot.holdings() == [stream_holding("s2"), holding(new)]
             assert snapshot.counters() == {}
         assert store.seeds("clicks", "s1") == []
@@ -188,12 +189,12 @@ class ReadingContract(StoreSuite):
             assert held["good"] == holding(good)
             reason = "it divides by zero"
             assert held["bad"] == holding(bad, unit, state=HoldingState.FAILED, reason=reason)
-            assert snapshot.progress(unit) == {PLACE: Progress(10, 10_000)}
-            assert snapshot.progress(MAIN) == {PLACE: Progress(20, 20_000)}
+            assert snapshot.progress(unit) == {PLACE: Progress(10, Clock(10_000, 10_000))}
+            assert snapshot.progress(MAIN) == {PLACE: Progress(20, Clock(20_000, 20_000))}
             assert snapshot.query("SELECT _events AS n FROM bad").to_pylist() == [{"n": 1}]
         # Fixed from outside, it goes on by itself, becomes level and joins the others again.
         store.hold(epoch, [holding(bad, unit, state=HoldingState.BUILDING)], {})
-        place = {PLACE: Progress(20, 20_000)}
+        place = {PLACE: Progress(20, Clock(20_000, 20_000))}
         store.commit(turn_of(planned(epoch, 1, unit=unit), {bad: both[bad]}, progress=place))
         store.show(epoch, unit, [bad])
         with store.open() as snapshot:
@@ -211,7 +212,7 @@ class ReadingContract(StoreSuite):
         with store.open() as snapshot:
             held = next(held for held in snapshot.holdings() if held.version == "v2")
             assert (held.unit, held.state, held.reason) == (unit, HoldingState.FAILED, "why")
-            assert snapshot.progress(unit) == {PLACE: Progress(10, 10)}
+            assert snapshot.progress(unit) == {PLACE: Progress(10, Clock(10))}
 
     def test_the_unit_of_a_replaced_failed_version_is_forgotten(self, store: Store) -> None:
         old, new = counts(version="v1"), counts(version="v2")

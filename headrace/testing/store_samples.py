@@ -27,6 +27,7 @@ from headrace.log.base import Partition, Range
 from headrace.plan.tables import Table, TableColumn
 from headrace.schema.types import parse_type
 from headrace.store.base import Store
+from headrace.time.clocks import Clock
 
 __all__ = [
     "MAIN",
@@ -72,13 +73,13 @@ def delta(table: Table, *rows: Sequence[object]) -> pa.Table:
 
 def holding(table: Table, unit: str = MAIN, **changes: Any) -> Holding:
     """Return the holding of a table's version."""
-    held = Holding("view", table.view, table.version, unit, "clicks", 0, "view", "stream")
+    held = Holding("view", table.view, table.version, unit, "clicks", "view", "stream")
     return replace(held, **changes)
 
 
 def stream_holding(version: str = "s1", unit: str = MAIN, **changes: Any) -> Holding:
     """Return the holding of a version of the stream `clicks`."""
-    held = Holding("stream", "clicks", version, unit, "clicks", 0, "stream", "stream")
+    held = Holding("stream", "clicks", version, unit, "clicks", "stream", "stream")
     return replace(held, **changes)
 
 
@@ -99,7 +100,8 @@ def turn_of(
     report = TurnReport(plan.unit, plan.turn, "short", plan.records, 0, 0, {"fold": 1.5})
     return Commit(
         plan,
-        others.pop("progress", {PLACE: Progress(end, end * 1_000)}),
+        others.pop("time_offset", 0),
+        others.pop("progress", {PLACE: Progress(end, Clock(end * 1_000, end * 1_000))}),
         deltas or {},
         counters or {},
         others.pop("outbox", ()),
@@ -159,6 +161,6 @@ class StoreSuite(ABC):
         store.hold(epoch, [held], {unit: {PLACE: Progress()}})
         store.prepare(table)
         rows = delta(table, ("a", 100, 100, 100, 100))
-        progress = {PLACE: Progress(offset, offset)}
+        progress = {PLACE: Progress(offset, Clock(offset))}
         store.commit(turn_of(planned(epoch, 1, unit=unit), {table: (rows,)}, progress=progress))
         return unit

@@ -42,7 +42,7 @@ from headrace.testing.store_samples import (
     read,
     turn_of,
 )
-from headrace.time.clocks import NEVER
+from headrace.time.clocks import NEVER, Clock
 
 __all__ = ["TurnContract"]
 
@@ -318,9 +318,9 @@ class TurnContract(StoreSuite):
     def test_positions_and_clocks_are_found_again(self, store: Store, path: Path) -> None:
         epoch = self.begin(store)
         places = {
-            StreamPartition("clicks", 0): Progress(10, NEVER),
-            StreamPartition("clicks", 1): Progress(2**62, -1),
-            StreamPartition("other", 0): Progress(0, 0),
+            StreamPartition("clicks", 0): Progress(10, Clock(NEVER)),
+            StreamPartition("clicks", 1): Progress(2**62, Clock(-1)),
+            StreamPartition("other", 0): Progress(0, Clock(0)),
         }
         store.commit(turn_of(planned(epoch, 1), progress=places))
         store.close()
@@ -334,9 +334,13 @@ class TurnContract(StoreSuite):
         epoch = self.begin(store)
         seeds = [
             Seed("clicks", "s1", *at)
-            for at in [(1, Progress(5, 50)), (0, Progress(20, 9)), (0, Progress(10, NEVER))]
+            for at in [
+                (1, Progress(5, Clock(50))),
+                (0, Progress(20, Clock(9))),
+                (0, Progress(10, Clock(NEVER))),
+            ]
         ]
-        other = Seed("clicks", "s2", 0, Progress(1, 1))
+        other = Seed("clicks", "s2", 0, Progress(1, Clock(1)))
         store.commit(turn_of(planned(epoch, 1), seeds=(*seeds, other)))
         assert store.seeds("clicks", "s1") == seeds[::-1]
         assert store.seeds("nobody", "s1") == []

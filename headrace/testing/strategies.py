@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headrace.faults import POINTS
 from headrace.testing.harness import Harness, Value
 
-__all__ = ["Append", "Crash", "Script", "Turn", "play", "scripts"]
+__all__ = ["Append", "Crash", "Script", "Turn", "Wall", "play", "scripts"]
 
 #: The points of a turn where an engine can die; the log's own are tested with the log.
 TURN_POINTS = [
@@ -40,13 +40,20 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Wall:
+    """Let time pass, so that partitions become idle at the next turn."""
+
+    wait: str
+
+
+@dataclass(frozen=True)
 class Crash:
     """Die at a point of the next turn, then restart."""
 
     point: str
 
 
-Step = Append | Turn | Crash
+Step = Append | Turn | Wall | Crash
 Script = list[Step]
 
 
@@ -79,7 +86,9 @@ def scripts(
             step = draw(st.integers(0, 12 * len(streams)))
             if step == 0:
                 script.append(Crash(draw(st.sampled_from(TURN_POINTS))))
-            if step <= 1:
+            if step == 2:
+                script.append(Wall(draw(st.sampled_from(["30 seconds", "1 minute", "1 day"]))))
+            if step <= 2:
                 gear = draw(st.sampled_from(["short", "short", "short", "short", "long"]))
                 script.append(Turn(draw(st.sampled_from([None, 1, 3, 7])), gear))
         return script
@@ -93,6 +102,8 @@ def play(harness: Harness, script: Script) -> None:
         match step:
             case Append(stream, partition, value, arrival):
                 harness.append(stream, [value], partition=partition, arrival=arrival)
+            case Wall(wait):
+                harness.wall(wait)
             case Crash(point):
                 harness.crash(point)
             case Turn(max_records, gear):

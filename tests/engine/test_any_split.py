@@ -6,7 +6,7 @@ counters equal the reference's, which knows no turns. A mutation shows that the 
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -23,7 +23,7 @@ from headrace.store.duckdb import DuckDBStore
 from headrace.testing import harness
 from headrace.testing.harness import Value
 from headrace.testing.strategies import Append, Script, Turn, play, scripts
-from headrace.time.clocks import Stamped
+from headrace.time.clocks import Clock, Mark, Stamped
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
@@ -106,10 +106,15 @@ def test_a_clock_per_turn_instead_of_per_record_would_be_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def stamp_per_turn(
-        event_times: np.ndarray, arrivals: np.ndarray, readable: np.ndarray, clock_us: int
+        moves: np.ndarray,
+        clock: Clock,
+        *,
+        offsets: np.ndarray | None = None,
+        marks: Sequence[Mark] = (),
     ) -> Stamped:
-        honest = stamping_stamp(event_times, arrivals, readable, clock_us)
-        return Stamped(np.full_like(honest.clocks_us, clock_us), honest.end_clock_us)
+        honest = stamping_stamp(moves, clock, offsets=offsets, marks=marks)
+        stale = np.full_like(honest.watermarks_us, clock.watermark_us)
+        return Stamped(honest.clocks_us, stale, honest.end)
 
     stamping_stamp = stamping.stamp
     monkeypatch.setattr(stamping, "stamp", stamp_per_turn)
@@ -145,7 +150,7 @@ def test_the_parts_of_a_range_without_saved_clocks_are_measured_first(
     script = [*late_from_the_split_on(), Turn(None, "long")]
     check(script, WINDOWED, SHORT_SPLITS)
     # The mutation: every part begins with the clock of the first.
-    monkeypatch.setattr(splits, "max", lambda first, _: first, raising=False)
+    monkeypatch.setattr(splits, "after_span", lambda first, *_: first)
     with pytest.raises(AssertionError):
         check(script, WINDOWED, SHORT_SPLITS)
 
@@ -167,7 +172,7 @@ def test_a_replay_begins_its_splits_at_saved_clocks(monkeypatch: pytest.MonkeyPa
 
     def wrong(self: DuckDBStore, stream: str, version: str) -> list[Seed]:
         return [
-            replace(seed, progress=Progress(seed.progress.offset, 0))
+            replace(seed, progress=Progress(seed.progress.offset, Clock(0)))
             for seed in honest(self, stream, version)
         ]
 

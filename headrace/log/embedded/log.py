@@ -76,7 +76,12 @@ from headrace.log.embedded.transactions import (
     is_decided,
 )
 from headrace.log.embedded.verify import CheckedSegment, verify_partition
-from headrace.log.names import RESERVED_TOPICS, refuse_reserved, refuse_reserved_as_new
+from headrace.log.names import (
+    RESERVED_TOPICS,
+    refuse_closed,
+    refuse_reserved,
+    refuse_reserved_as_new,
+)
 from headrace.log.sharing import KeylessTurns, share_append
 
 __all__ = ["EmbeddedLog"]
@@ -173,6 +178,7 @@ class EmbeddedLog(SharedReading):
         """Remove a topic and its records for good. TopicNotFound."""
         self._check_open()
         refuse_reserved(name)
+        refuse_closed(name)
         delete_topic_folder(self._path, name)
         self._forget(name)
 

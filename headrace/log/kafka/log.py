@@ -61,6 +61,7 @@ from headrace.log.kafka.sequences import Sequences
 from headrace.log.kafka.shared_reading import SharedReading
 from headrace.log.kafka.topics import Found, KafkaTopics
 from headrace.log.kafka.transactions import GroupOffsets, Transactions
+from headrace.log.names import refuse_closed
 from headrace.log.sharing import KeylessTurns, share_append
 
 __all__ = ["KafkaLog"]
@@ -161,6 +162,7 @@ class KafkaLog(SharedReading):
     def delete_topic(self, name: str) -> None:
         """Remove a topic and its records for good. TopicNotFound."""
         self._check_open()
+        refuse_closed(name)
         partitions = self._topics.find(name).topic.partitions
         self._topics.delete(name)
         self._keyless.forget(name)

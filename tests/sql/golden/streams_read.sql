@@ -31,3 +31,8 @@ CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL '10' SECO
 CREATE STREAM b (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL 1 DAY 2 HOURS);
 -- stream: a (t TIMESTAMP NOT NULL) from a, time t - 10000000 us, key None, timestamps None
 -- stream: b (t TIMESTAMP NOT NULL) from b, time t - 93600000000 us, key None, timestamps None
+
+-- case: an adaptive watermark and an idle timeout
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES))
+WITH (idle_timeout = '30 seconds')
+-- stream: a (t TIMESTAMP NOT NULL) from a, time t - 300000000 us, key None, timestamps None

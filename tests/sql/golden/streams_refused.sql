@@ -1,12 +1,11 @@
 -- case: an unknown option suggests the closest
 CREATE STREAM a (x INT) WITH (topc = 'x')
--- error: case.sql:1:31: CREATE STREAM has no option topc (did you mean topic?); its options are topic, format, key, timestamp_format
+-- error: case.sql:1:31: CREATE STREAM has no option topc (did you mean topic?); its options are topic, format, key, timestamp_format, idle_timeout
 
 -- case: options that are not built yet
-CREATE STREAM a (x INT) WITH (unique = 'x', unique_within = '1 hour', idle_timeout = '1 minute')
+CREATE STREAM a (x INT) WITH (unique = 'x', unique_within = '1 hour')
 -- error: case.sql:1:31: option unique is not built yet: duplicates are not dropped yet; remove it
 -- error: case.sql:1:45: option unique_within is not built yet: duplicates are not dropped yet; remove it
--- error: case.sql:1:71: option idle_timeout is not built yet: idle partitions do not move time yet; remove it
 
 -- case: an option stands twice
 CREATE STREAM a (x INT) WITH (topic = 'a', TOPIC = 'b')
@@ -137,9 +136,41 @@ CREATE STREAM a (t TIMESTAMP,
   WATERMARK FOR t AS t - INTERVAL 1 SECOND)
 -- error: case.sql:2:17: WATERMARK FOR t: a record without an event time has no place in time; write t TIMESTAMP NOT NULL
 
--- case: an adaptive watermark
+-- case: idle timeouts that mean nothing
+CREATE STREAM a (x INT) WITH (idle_timeout = '0 seconds');
+CREATE STREAM b (x INT) WITH (idle_timeout = 'soon');
+CREATE STREAM c (x INT) WITH (idle_timeout = '-1 minute')
+-- error: case.sql:1:46: idle_timeout must be more than nothing: every pause would count as idle; write '1 minute'
+-- error: case.sql:2:46: idle_timeout: 'soon' is not a duration; write a whole number and a unit, such as '30 seconds', '10 minutes', '1 hour' or '7 days'
+-- error: case.sql:3:46: idle_timeout: '-1 minute' is negative; write 0 or more
+
+-- case: an adaptive watermark that says nothing
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE)
--- error: case.sql:1:59: ADAPTIVE watermarks are not built yet; write WATERMARK FOR t AS t - INTERVAL 30 SECONDS
+-- error: case.sql:1:59: ADAPTIVE says neither share nor longest delay; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+
+-- case: an adaptive watermark with one value
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.9))
+-- error: case.sql:1:59: ADAPTIVE takes two values; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+
+-- case: shares that are none
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (1, MAX INTERVAL 5 MINUTES));
+CREATE STREAM b (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (-0.5, MAX INTERVAL 5 MINUTES));
+CREATE STREAM c (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (much, MAX INTERVAL 5 MINUTES))
+-- error: case.sql:1:69: the share is a number between 0 and 1; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:2:69: the share is a number between 0 and 1; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:3:69: the share is a number between 0 and 1; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+
+-- case: an adaptive watermark without its longest delay
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.99, INTERVAL 5 MINUTES));
+CREATE STREAM b (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.99, MAX 5 MINUTES));
+CREATE STREAM c (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.99, MAX INTERVAL 0 SECONDS));
+CREATE STREAM d (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.99, MAX INTERVAL 1 MONTH));
+CREATE STREAM e (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.99, MAX INTERVAL 1 DAY) - 1)
+-- error: case.sql:1:75: MAX is expected here, not INTERVAL; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:2:79: INTERVAL is expected here, not 5; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:3:75: the longest delay must be more than nothing; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:4:88: the watermark's delay: '1 MONTH': a month has no fixed length; write days, such as '30 days'
+-- error: case.sql:5:95: after ADAPTIVE (...) nothing may stand, not -; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
 
 -- case: two watermarks
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t, WATERMARK FOR t AS t)

@@ -1,0 +1,92 @@
+"""Decide which partitions stand still, and what their markers say (DESIGN, section 4).
+
+A partition is idle when it is read to its end and had no readable record for the stream's
+`idle_timeout`, as this engine's own clock counts: a wall clock that jumps moves nothing. It gets a
+marker, and another one every `idle_timeout` while it lasts:
+- the smallest clock of the stream's active partitions or,
+- when none is active, the largest clock from the stream's records alone plus the time since the
+  later of the stream's last record and this engine's start.
+So the last window closes too, one idle partition holds nothing up, and a weekend's outage makes
+nothing late. A partition that was added begins with a marker at the stream's smallest clock.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from headrace.ledger.entries import Progress, StreamPartition
+from headrace.model.definitions import Stream
+from headrace.time.clocks import NEVER
+
+__all__ = ["Idleness"]
+
+Micros = int
+#: From partition to the time of its marker.
+Times = dict[int, Micros]
+
+
+@dataclass
+class _Stood:
+    """Since when a partition stands where it is, and when it got its last marker."""
+
+    since_us: Micros
+    marked_us: Micros | None = None
+
+
+@dataclass
+class Idleness:
+    """What an engine has seen of its partitions; `wall` is a clock that never goes back."""
+
+    wall: Callable[[], Micros]
+    _stood: dict[StreamPartition, _Stood] = field(default_factory=dict)
+
+    def moved(self, keys: Iterable[StreamPartition]) -> None:
+        """Note that readable records came in these partitions."""
+        now_us = self.wall()
+        for key in keys:
+            self._stood[key] = _Stood(now_us)
+
+    def look(
+        self,
+        stream: Stream,
+        progress: Mapping[StreamPartition, Progress],
+        ends: Mapping[StreamPartition, int],
+    ) -> Times:
+        """Return the markers that are due for a stream's partitions, read so far, ending there."""
+        now_us = self.wall()
+        mine = {key: place for key, place in progress.items() if key.stream == stream.name}
+        idle = {
+            key for key, place in mine.items() if self._is_idle(stream, key, place, ends, now_us)
+        }
+        if not idle:
+            return {}
+        active = [place.clock.time_us for key, place in mine.items() if key not in idle]
+        if active:
+            time_us = min(active)
+        else:
+            largest = max(place.clock.records_us for place in mine.values())
+            since_us = max(self._stood[key].since_us for key in mine)
+            time_us = NEVER if largest == NEVER else largest + now_us - since_us
+        due: Times = {}
+        for key in idle:
+            stood = self._stood[key]
+            waited = stood.marked_us is None or now_us - stood.marked_us >= stream.idle_timeout_us
+            if waited and time_us > mine[key].clock.time_us:
+                stood.marked_us = now_us
+                due[key.partition] = time_us
+        return due
+
+    def _is_idle(
+        self,
+        stream: Stream,
+        key: StreamPartition,
+        place: Progress,
+        ends: Mapping[StreamPartition, int],
+        now_us: Micros,
+    ) -> bool:
+        stood = self._stood.setdefault(key, _Stood(now_us))
+        return place.offset >= ends[key] and now_us - stood.since_us >= stream.idle_timeout_us
+
+    def is_idle(self, stream: Stream, key: StreamPartition) -> bool:
+        """Whether a partition stood still for so long when it was last looked at."""
+        stood = self._stood.get(key)
+        return stood is not None and self.wall() - stood.since_us >= stream.idle_timeout_us

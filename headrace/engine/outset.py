@@ -1,0 +1,60 @@
+"""Where a turn sets out: its clocks, with every marker that acts on what it will read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from headrace.engine.stamping import Stamper
+from headrace.engine.unit import Unit
+from headrace.ledger.entries import PlannedTurn, Progress, StreamPartition
+from headrace.log.base import Range
+from headrace.model.definitions import Stream
+from headrace.schema.json import JsonDecoder
+from headrace.time.clocks import Mark
+from headrace.time.markers import MarkerBook, Place
+
+__all__ = ["Outset", "set_out", "with_marks"]
+
+
+@dataclass(frozen=True)
+class Outset:
+    """The progress a turn begins with, and the marks that act on offsets after it.
+
+    `progress` has every partition of the unit's streams; `time_offset` says how far the topic of
+    markers was read for it.
+    """
+
+    progress: Mapping[StreamPartition, Progress]
+    time_offset: int
+    void_markers: int = 0
+    marks: Mapping[StreamPartition, tuple[Mark, ...]] = field(default_factory=dict)
+
+    def stamper(self, stream: Stream, range: Range, decoder: JsonDecoder) -> Stamper:
+        """Return what decodes and stamps a range of the turn."""
+        key = StreamPartition(stream.name, range.partition.number)
+        clock = self.progress[key].clock
+        return Stamper(stream, range, clock, decoder, marks=self.marks.get(key, ()))
+
+
+def set_out(unit: Unit, book: MarkerBook, until: int) -> Outset:
+    """Return where a unit stands once the markers before `until` act."""
+    progress = {}
+    for key, place in unit.progress.items():
+        mark_place = _place(unit, key)
+        fresh = book.fresh(mark_place, place.offset, since=unit.time_offset, until=until)
+        progress[key] = place._replace(clock=place.clock.marked(fresh))
+    return Outset(progress, until, book.void)
+
+
+def with_marks(outset: Outset, unit: Unit, book: MarkerBook, planned: PlannedTurn) -> Outset:
+    """Return the outset of a planned turn: with the marks that act on its ranges."""
+    marks = {}
+    for stream, range in planned.ranges:
+        key = StreamPartition(stream, range.partition.number)
+        found = book.ahead(_place(unit, key), range.start, range.end, until=outset.time_offset)
+        if found:
+            marks[key] = found
+    return replace(outset, marks=marks)
+
+
+def _place(unit: Unit, key: StreamPartition) -> Place:
+    return Place(key.stream, unit.sources[key.stream].stream.topic, key.partition)

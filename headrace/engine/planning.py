@@ -1,0 +1,258 @@
+"""Decide what a unit's next turn reads: its ranges, its gear, and the markers that act on them.
+
+Promises:
+- Every plan first reads the topic of markers to its end, and nobody writes a marker between that
+  and the journal: it would act on records of that very turn.
+- A unit that follows the main one reads no further than it, records and markers.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from headrace.engine.idling import Idleness
+from headrace.engine.learning import Learning
+from headrace.engine.outset import Outset, set_out, with_marks
+from headrace.engine.ranges import backlog, plan_ranges
+from headrace.engine.settings import Settings
+from headrace.engine.timekeeping import Timekeeper
+from headrace.engine.unit import Unit
+from headrace.ledger.entries import MAIN, PlannedTurn, Progress, StreamPartition
+from headrace.log.base import Extent, Log, Partition
+from headrace.log.names import TIME_TOPIC
+from headrace.model.definitions import Stream
+from headrace.store.base import Store
+from headrace.time.clocks import NEVER, Clock
+from headrace.time.lateness import BUCKETS
+from headrace.time.markers import Marks
+
+__all__ = ["Ends", "Planner"]
+
+logger = logging.getLogger("headrace.engine")
+
+# (stream, partition of its topic) -> offset
+Ends = Mapping[tuple[str, Partition], int]
+
+
+class Planner:
+    """Plans the turns of an engine's units. With `ends` no turn reads further than those offsets.
+
+    `units` tells the units there are now.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        store: Store,
+        settings: Settings,
+        units: Callable[[], Mapping[str, Unit]],
+        *,
+        wall: Callable[[], int],
+        ends: Ends | None = None,
+    ) -> None:
+        time_end = None if ends is None else ends.get((TIME_TOPIC, Partition(TIME_TOPIC, 0)), 0)
+        self.time = Timekeeper(log, end=time_end)
+        self.idleness = Idleness(wall)
+        self.learning = Learning(wall)
+        self.epoch = 0
+        self._log = log
+        self._store = store
+        self._settings = settings
+        self._units = units
+        self._ends = ends
+
+    def begin(self, *, writes: bool) -> int:
+        """Take over from every engine before, in the store and, if it writes, in the log."""
+        self.time.read()
+        self.epoch = self._store.begin_epoch(self.time.book.epoch)
+        if writes:
+            self.time.begin(self.epoch)
+        return self.epoch
+
+    def decide(self, unit: Unit, max_records: int | None) -> tuple[PlannedTurn, Outset] | None:
+        """Decide what a unit's next turn reads, and with which markers; None: nothing new."""
+        main = self._units()[MAIN]
+        # Nobody writes a marker between what is read of them here and what is journalled: it
+        # would act on records of this very turn.
+        with self.time.lock:
+            self.notice_partitions(unit)
+            if unit is main and self.time.writes:
+                self._write_markers(unit)
+            self.time.read()
+            extents = self.extents(unit)
+            # After the extents: a marker that acts on what the main unit has read is known to it.
+            until = self.time.book.end_offset if unit is main else main.time_offset
+            outset = set_out(unit, self.time.book, until)
+            planned = self._journalled(unit) or self._plan(unit, extents, max_records)
+            if planned is None:
+                if outset.progress == unit.progress:
+                    unit.time_offset = until
+                    return None
+                planned = PlannedTurn(unit.name, unit.turn + 1, self.epoch, ())
+            unit.note_reached(planned)
+            return planned, with_marks(outset, unit, self.time.book, planned)
+
+    def _plan(
+        self, unit: Unit, extents: Mapping[StreamPartition, Extent], max_records: int | None
+    ) -> PlannedTurn | None:
+        ends = {key: extent.end_offset for key, extent in extents.items()}
+        waiting = backlog(unit.progress, ends)
+        if waiting == 0:
+            return None
+        limit = unit.pace.limit(waiting) if max_records is None else max_records
+        limit = min(limit, self._settings.max_turn_records)
+        short = limit <= self._settings.short_turn_records
+        ranges = plan_ranges(
+            self._log,
+            unit.topics(),
+            unit.progress,
+            extents,
+            max_records=limit,
+            max_bytes=self._settings.short_turn_bytes if short else self._settings.max_turn_bytes,
+        )
+        return PlannedTurn(unit.name, unit.turn + 1, self.epoch, ranges)
+
+    def _journalled(self, unit: Unit) -> PlannedTurn | None:
+        """Return the turn that a crash interrupted, if the definitions still read it so."""
+        if not unit.resumes:
+            return None
+        unit.resumes = False
+        planned = self._store.journalled(unit.name)
+        if planned is None or planned.turn != unit.turn + 1:
+            return None
+        topics = unit.topics()
+        for stream, range in planned.ranges:
+            place = unit.progress.get(StreamPartition(stream, range.partition.number))
+            if place is None or place.offset != range.start:
+                return None
+            if topics.get(stream) != range.partition.topic:
+                return None
+        return PlannedTurn(unit.name, planned.turn, self.epoch, planned.ranges)
+
+    def notice_partitions(self, unit: Unit) -> None:
+        """Let a unit read partitions that were added to its topics, from their first record."""
+        for name, topic in unit.topics().items():
+            stream = unit.sources[name].stream
+            clock = Clock(delay_us=stream.delay_us)
+            added = {
+                StreamPartition(name, partition.number): Progress(clock=clock)
+                for partition in self._log.extents(topic)
+                if StreamPartition(name, partition.number) not in unit.progress
+            }
+            if added:
+                logger.info("%s: reads %d partitions that were added", name, len(added))
+                known = [place for key, place in unit.progress.items() if key.stream == name]
+                smallest = min((place.clock.time_us for place in known), default=NEVER)
+                delay_us = max((place.clock.delay_us for place in known), default=None)
+                unit.progress = {**unit.progress, **added}
+                if unit.name == MAIN and self.time.writes and smallest != NEVER:
+                    times_us = dict.fromkeys((key.partition for key in added), smallest)
+                    learnt = None if stream.adaptive is None else delay_us
+                    self.mark(stream, "new", times_us, delay_us=learnt)
+
+    def note(self, unit: Unit) -> None:
+        """Learn from a unit's last turn which partitions move, and how late records come."""
+        if unit.name != MAIN:
+            return
+        self.idleness.moved(
+            StreamPartition(each.stream, each.range.partition.number)
+            for each in unit.summaries
+            if each.accepted
+        )
+        for summary in unit.summaries:
+            if summary.lateness:
+                counts = np.zeros(BUCKETS, np.int64)
+                counts[list(summary.lateness)] = list(summary.lateness.values())
+                self.learning.note(unit.sources[summary.stream].stream, counts)
+
+    def _write_markers(self, main: Unit) -> None:
+        """Write the markers of partitions that stand still, and of delays that were learnt."""
+        progress = set_out(main, self.time.book, self.time.book.end_offset).progress
+        ends = {key: extent.end_offset for key, extent in self.extents(main).items()}
+        for source in main.sources.values():
+            if source.owned and source.stream.event_time is not None:
+                due = self.idleness.look(source.stream, progress, ends)
+                self.mark(source.stream, "idle", due)
+            if source.owned and source.stream.adaptive is not None:
+                self._learn(source.stream, progress)
+
+    def _learn(self, stream: Stream, progress: Mapping[StreamPartition, Progress]) -> None:
+        """Write the delay of an adaptive watermark if another one was learnt."""
+        mine = {
+            key.partition: place for key, place in progress.items() if key.stream == stream.name
+        }
+        delay_us = self.learning.due(stream, max(place.clock.delay_us for place in mine.values()))
+        if delay_us is not None:
+            logger.info("%s: the delay is %g s from now on", stream.name, delay_us / 1_000_000)
+            self.mark(stream, "learnt", dict.fromkeys(mine), delay_us=delay_us)
+
+    def mark(
+        self,
+        stream: Stream,
+        why: str,
+        times_us: Mapping[int, int | None],
+        *,
+        delay_us: int | None = None,
+    ) -> None:
+        """Write markers for partitions of a stream, to act where nobody has read yet."""
+        if not times_us:
+            return
+        with self.time.lock:
+            marks = tuple(
+                (partition, self._furthest(stream, partition), time_us)
+                for partition, time_us in sorted(times_us.items())
+            )
+            found = Marks(self.epoch, stream.name, stream.topic, why, delay_us, marks)
+            self.time.write([found])
+
+    def _furthest(self, stream: Stream, partition: int) -> int:
+        """Return the furthest end that any unit has journalled."""
+        key = StreamPartition(stream.name, partition)
+        return max(
+            max(unit.reached.get(key, 0), unit.progress.get(key, Progress()).offset)
+            for unit in self._units().values()
+            if unit.topics().get(stream.name) == stream.topic
+        )
+
+    def gear(self, planned: PlannedTurn) -> str:
+        """Return the gear of a turn: short for what the driver can hold."""
+        size = sum(self._log.measure(entry.range) for entry in planned.ranges)
+        short = (
+            planned.records <= self._settings.short_turn_records
+            and size <= self._settings.short_turn_bytes
+        )
+        return "short" if short else "long"
+
+    def extents(self, unit: Unit) -> dict[StreamPartition, Extent]:
+        """Return how far a unit may read now: the log's end, and no further than the main unit."""
+        main = self._units()[MAIN]
+        extents: dict[StreamPartition, Extent] = {}
+        for name, source in unit.sources.items():
+            topic = source.stream.topic
+            of_topic = self._log.extents(topic)
+            follows = unit is not main and main.topics().get(name) == topic
+            for key in unit.progress:
+                if key.stream != name:
+                    continue
+                first, end = of_topic[Partition(topic, key.partition)]
+                if follows:
+                    end = main.progress.get(key, Progress()).offset
+                if self._ends is not None:
+                    end = min(end, self._ends.get((name, Partition(topic, key.partition)), 0))
+                extents[key] = Extent(first, end)
+        return extents
+
+    def lag(self, unit: Unit) -> int:
+        """Return how many records a unit has still to read."""
+        ends = {key: extent.end_offset for key, extent in self.extents(unit).items()}
+        return backlog(unit.progress, ends)
+
+    def stop_at_the_end(self) -> None:
+        """Read no further than the log's end as it is now."""
+        self._ends = {
+            (name, partition): extent.end_offset
+            for unit in self._units().values()
+            for name, topic in unit.topics().items()
+            for partition, extent in self._log.extents(topic).items()
+        }

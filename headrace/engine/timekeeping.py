@@ -1,0 +1,100 @@
+"""Read and write the topic of markers; the one book that every unit's clocks go by.
+
+Promises:
+- A marker is in the log before anything acts on it, and acts on no record that a unit has
+  journalled before: whoever plans or writes holds `lock`.
+- An engine that was replaced writes no more: its epoch is a producer's to the log (EngineFenced).
+"""
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from headrace.errors import EngineFenced, ProducerFenced, TopicNotFound
+from headrace.log.base import Log, Partition, Producer, Range
+from headrace.log.names import TIME_TOPIC
+from headrace.log.records import records
+from headrace.sinks.outbox import ensure_topic
+from headrace.time.markers import MarkerBook, Marks, chain
+
+__all__ = ["Timekeeper"]
+
+logger = logging.getLogger("headrace.time")
+
+_PLACE = Partition(TIME_TOPIC, 0)
+
+
+class Timekeeper:
+    """The markers of a project. With `end` it reads no further than that offset of their topic."""
+
+    def __init__(self, log: Log, *, end: int | None = None) -> None:
+        self.lock = threading.RLock()
+        self.book = MarkerBook()
+        self._log = log
+        self._end = end
+        self._epoch: int | None = None  # of the engine that writes; None: it only reads
+
+    def begin(self, epoch: int) -> None:
+        """Say in the log that an engine of this epoch begins. EngineFenced."""
+        ensure_topic(self._log, TIME_TOPIC, 1)
+        self._epoch = epoch
+        self.write([Marks(epoch)])
+
+    @property
+    def writes(self) -> bool:
+        """Whether this engine writes markers, and does not just replay."""
+        return self._epoch is not None
+
+    def read(self) -> None:
+        """Read the topic to its end. EngineFenced: a newer engine has begun."""
+        with self.lock:
+            void = self.book.void
+            try:
+                first_offset, end_offset = self._log.extents(TIME_TOPIC)[_PLACE]
+            except TopicNotFound:
+                return
+            if self._end is not None:
+                end_offset = min(end_offset, self._end)
+            start = max(self.book.end_offset, first_offset)
+            if start >= end_offset:
+                return
+            for batch in self._log.read(Range(_PLACE, start, end_offset)):
+                for offset, value in zip(
+                    batch["offset"].to_pylist(), batch["value"].to_pylist(), strict=True
+                ):
+                    self.book.add(offset, value)
+            # A log may leave out offsets at the end too.
+            self.book.end_offset = end_offset
+            if self.book.void > void:
+                logger.warning(
+                    "%s: %d records are void: nobody but the engine writes there, and theirs "
+                    "change nothing",
+                    TIME_TOPIC,
+                    self.book.void - void,
+                )
+            if self._epoch is not None and self.book.epoch > self._epoch:
+                raise _fenced(self._epoch, self.book.epoch)
+
+    def write(self, marks: Sequence[Marks]) -> None:
+        """Append markers, and read them back. EngineFenced."""
+        assert self._epoch is not None
+        with self.lock:
+            self.read()
+            values = list(chain(marks, self.book.check))
+            last = self._log.last_sequence(_PLACE, TIME_TOPIC)
+            producer = Producer(TIME_TOPIC, self._epoch, (last or 0) + len(values))
+            try:
+                self._log.append(TIME_TOPIC, records(values), partition=0, producer=producer)
+            except ProducerFenced as error:
+                self.read()
+                raise _fenced(self._epoch, self.book.epoch) from error
+            self.read()
+            if self.book.epoch != self._epoch:
+                raise _fenced(self._epoch, self.book.epoch)
+
+
+def _fenced(epoch: int, newer: int) -> EngineFenced:
+    return EngineFenced(
+        f"{TIME_TOPIC}: epoch {epoch} may not write markers any more: an engine of epoch {newer} "
+        f"has begun. Stop this one; two projects that share a log need prefixes of their own."
+    )

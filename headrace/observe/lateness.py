@@ -1,0 +1,137 @@
+"""How late the records of a stream come, measured over its whole log, and what a delay would do.
+
+It needs no engine and no store: the log is read, decoded and stamped as a turn does it.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from headrace.engine.stamping import Stamper, gather
+from headrace.engine.timekeeping import Timekeeper
+from headrace.log.base import Log, Range
+from headrace.model.definitions import Stream
+from headrace.schema.json import JsonDecoder
+from headrace.time.clocks import Clock
+from headrace.time.lateness import BUCKETS, Counts, bounds_us, quantile_us
+from headrace.time.markers import Place
+
+__all__ = ["DelayEffect", "Lateness", "LatenessBucket", "measure_lateness", "ranges_of"]
+
+SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
+#: Where the ranges for people end, in microseconds: 0, 1 ms, ... 1 s, ... 1 minute, ... 1 day.
+_RANGES_US = (
+    *(0, 1_000, 10_000, 100_000, 1_000_000, 5_000_000, 10_000_000, 30_000_000),
+    *(60_000_000, 300_000_000, 900_000_000, 3_600_000_000, 86_400_000_000),
+)
+
+
+@dataclass(frozen=True)
+class LatenessBucket:
+    """How many records came so late: more than the bucket before, at most `to_us`."""
+
+    to_us: int
+    records: int
+
+
+@dataclass(frozen=True)
+class DelayEffect:
+    """What a watermark delay would do: so many records would come behind it, at most.
+
+    Rows close that much later.
+    """
+
+    delay_us: int
+    behind: int
+    behind_share: float
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """The lateness of the accepted records of a stream, and what delays would do."""
+
+    stream: str
+    records: int
+    dead: int
+    unguarded: int
+    delay_us: int  # that holds now, the largest of the partitions
+    buckets: tuple[LatenessBucket, ...]  # those that are not empty
+    delays: tuple[DelayEffect, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the same under the same names, as JSON takes it: raw numbers."""
+        return asdict(self)
+
+
+def measure_lateness(
+    log: Log, stream: Stream, *, on_progress: Callable[[int, int], None] = lambda _done, _all: None
+) -> Lateness:
+    """Read a stream's topic to its end as it is now. `on_progress` hears offsets read, and all."""
+    assert stream.event_time is not None
+    time = Timekeeper(log)
+    time.read()
+    wanted = frozenset({stream.event_time})
+    decoder = JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
+    counts = np.zeros(BUCKETS, np.int64)
+    dead = unguarded = delay_us = done = 0
+    extents = sorted(log.extents(stream.topic).items())
+    total = sum(extent.end_offset - extent.first_offset for _, extent in extents)
+    until = time.book.end_offset
+    for partition, (first, end) in extents:
+        place = Place(stream.name, stream.topic, partition.number)
+        begun = time.book.fresh(place, first, since=0, until=until)
+        stamper = Stamper(
+            stream,
+            Range(partition, first, end),
+            Clock(delay_us=stream.delay_us).marked(begun),
+            decoder,
+            marks=time.book.ahead(place, first, end, until=until),
+            counts_lateness=True,
+        )
+        for batch in gather(log.read(Range(partition, first, end))):
+            stamper.stamp(batch, stamper.decode(batch))
+            on_progress(done + batch["offset"][-1].as_py() + 1 - first, total)
+        summary = stamper.summary()
+        done += end - first
+        dead += len(summary.dead.offsets)
+        unguarded += summary.unguarded
+        delay_us = max(delay_us, summary.end.delay_us)
+        counts[list(summary.lateness)] += list(summary.lateness.values())
+    filled = np.flatnonzero(counts).tolist()
+    bounds = bounds_us().tolist()
+    return Lateness(
+        stream.name,
+        int(counts.sum()),
+        dead,
+        unguarded,
+        delay_us,
+        tuple(LatenessBucket(bounds[bucket], int(counts[bucket])) for bucket in filled),
+        _effects(counts, delay_us),
+    )
+
+
+def _effects(counts: Counts, delay_us: int) -> tuple[DelayEffect, ...]:
+    total = int(counts.sum())
+    delays = {0, delay_us, *(quantile_us(counts, share) for share in SHARES)}
+    bounds = bounds_us()
+    effects = []
+    for delay in sorted(delays):
+        # A bucket that the delay cuts counts as behind it: no delay looks better than it is.
+        behind = int(counts[bounds > delay].sum())
+        effects.append(DelayEffect(delay, behind, behind / total if total else 0.0))
+    return tuple(effects)
+
+
+def ranges_of(found: Lateness) -> list[LatenessBucket]:
+    """Return the histogram in ranges for people; the last one has the largest lateness."""
+    ends = [*_RANGES_US, max((bucket.to_us for bucket in found.buckets), default=0)]
+    ranges = []
+    before = -1
+    for end in ends:
+        inside = [each.records for each in found.buckets if before < each.to_us <= end]
+        ranges.append(LatenessBucket(end, sum(inside)))
+        before = max(before, end)
+    last = max((at for at, each in enumerate(ranges) if each.records), default=0)
+    return ranges[: last + 1]

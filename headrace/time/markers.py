@@ -1,0 +1,196 @@
+"""Markers: what the engine learnt from outside the log, written down before it acts.
+
+They are the records of the topic `headrace.time`, one partition, never compacted. A value is JSON:
+
+    {"v": 1, "epoch": 7, "check": "..."}                     an engine of epoch 7 begins
+    {"v": 1, "epoch": 7, "stream": "payments", "topic": "payments", "why": "idle",
+     "marks": [[0, 120, 1767225600000000], ...], "check": "..."}
+    {..., "why": "learnt", "delay_us": 30000000, "marks": [[0, 120, null], ...], "check": "..."}
+
+- `marks` are [partition, offset, time in microseconds or null]; `delay_us` holds for all of them.
+- `check` is the first 16 hexadecimal digits of sha256 over the check before it and the value
+  without its own, as JSON with sorted keys: a record that does not know what stands before it
+  does not belong here.
+A record is *void*, counted and otherwise ignored, when it is not of this form, its check is wrong,
+or its epoch is not the one of the engine that began last. Void records change no answer.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from headrace.time.clocks import NEVER, UNKNOWN, Mark
+
+__all__ = ["FIRST_CHECK", "MarkerBook", "Marks", "Place", "encode", "read_marks"]
+
+VERSION = 1
+FIRST_CHECK = ""
+_CHECK_DIGITS = 16
+
+
+class Place(NamedTuple):
+    """A partition as a stream reads it, for as long as it reads that topic."""
+
+    stream: str
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The content of one record: an epoch that begins, or marks of a stream's partitions."""
+
+    epoch: int
+    stream: str | None = None  # None: the epoch begins
+    topic: str = ""
+    why: str = ""
+    delay_us: int | None = None
+    marks: tuple[tuple[int, int, int | None], ...] = ()
+
+    def body(self) -> dict[str, Any]:
+        """Return the value without its check."""
+        if self.stream is None:
+            return {"v": VERSION, "epoch": self.epoch}
+        body: dict[str, Any] = {
+            "v": VERSION,
+            "epoch": self.epoch,
+            "stream": self.stream,
+            "topic": self.topic,
+            "why": self.why,
+            "marks": [list(mark) for mark in self.marks],
+        }
+        return body if self.delay_us is None else body | {"delay_us": self.delay_us}
+
+
+def encode(marks: Marks, check: str) -> tuple[bytes, str]:
+    """Return the value of a record that follows `check`, and its own check."""
+    body = marks.body()
+    own = _digest(check, body)
+    return json.dumps(body | {"check": own}).encode(), own
+
+
+def read_marks(value: bytes | None) -> tuple[Marks, str] | None:
+    """Return what a value says and its check, None when it is not of this form."""
+    try:
+        found = json.loads(value or b"")
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("check"), str):
+        return None
+    check = found.pop("check")
+    try:
+        marks = Marks(
+            _whole(found["epoch"]),
+            found.get("stream"),
+            found.get("topic", ""),
+            found.get("why", ""),
+            None if found.get("delay_us") is None else _whole(found["delay_us"]),
+            tuple(_mark(each) for each in found.get("marks", ())),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+    if marks.delay_us is None and any(time_us is None for _, _, time_us in marks.marks):
+        return None
+    # Whatever else stands in it, or stands there in another form, is not ours.
+    return (marks, check) if marks.body() == found else None
+
+
+def _whole(number: object) -> int:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < UNKNOWN:
+        raise ValueError("not a whole number")
+    return number
+
+
+def _mark(found: object) -> tuple[int, int, int | None]:
+    if not isinstance(found, list) or len(found) != 3:
+        raise ValueError("not a mark")
+    partition, offset, time_us = found
+    if time_us is not None and not (type(time_us) is int and NEVER < time_us < UNKNOWN):
+        raise ValueError("not a time")
+    return _whole(partition), _whole(offset), time_us
+
+
+def _digest(check: str, body: Mapping[str, Any]) -> str:
+    text = check + json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_CHECK_DIGITS]
+
+
+@dataclass
+class MarkerBook:
+    """Every marker that is not void, by partition, in the order they were written.
+
+    One thread adds; others may read meanwhile: a sequence that was handed out never changes.
+    """
+
+    end_offset: int = 0  # the next offset of the topic to read
+    epoch: int = 0
+    check: str = FIRST_CHECK
+    void: int = 0
+    _marks: dict[Place, tuple[Mark, ...]] = field(default_factory=dict)
+
+    def add(self, number: int, value: bytes | None) -> None:
+        """Take the record at an offset of the topic."""
+        self.end_offset = number + 1
+        read = read_marks(value)
+        if read is None or read[1] != _digest(self.check, read[0].body()):
+            self.void += 1
+            return
+        found, check = read
+        begins = found.stream is None
+        if found.epoch <= self.epoch if begins else found.epoch != self.epoch:
+            self.void += 1
+            return
+        self.check, self.epoch = check, found.epoch
+        if found.stream is None:
+            return
+        for partition, offset, time_us in found.marks:
+            place = Place(found.stream, found.topic, partition)
+            known = self._marks.get(place, ())
+            # No engine of ours goes back; whoever does acts no earlier than the one before.
+            offset = max(offset, known[-1].offset if known else 0)
+            self._marks[place] = _joined(known, Mark(number, offset, time_us, found.delay_us))
+
+    def fresh(self, place: Place, offset: int, *, since: int, until: int) -> tuple[Mark, ...]:
+        """Return the marks that act at an offset or before, with numbers in `[since, until)`."""
+        return tuple(
+            mark
+            for mark in self._marks.get(place, ())
+            if mark.offset <= offset and since <= mark.number < until
+        )
+
+    def ahead(self, place: Place, start: int, end: int, *, until: int) -> tuple[Mark, ...]:
+        """Return the marks that act on offsets in `(start, end]`, with numbers below `until`."""
+        return tuple(
+            mark
+            for mark in self._marks.get(place, ())
+            if start < mark.offset <= end and mark.number < until
+        )
+
+    def forget(self, floors: Mapping[Place, int]) -> None:
+        """Let go of marks that act before the offsets which every reader has passed."""
+        for place, offset in floors.items():
+            kept = tuple(mark for mark in self._marks.get(place, ()) if mark.offset >= offset)
+            if len(kept) < len(self._marks.get(place, ())):
+                self._marks[place] = kept
+
+    def __len__(self) -> int:
+        return sum(map(len, self._marks.values()))
+
+
+def _joined(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
+    """Return the marks with one more; of two times at one offset the larger is enough."""
+    last = marks[-1] if marks else None
+    if last is not None and last.offset == mark.offset and last.delay_us is mark.delay_us is None:
+        assert last.time_us is not None
+        assert mark.time_us is not None
+        return (*marks[:-1], mark._replace(time_us=max(last.time_us, mark.time_us)))
+    return (*marks, mark)
+
+
+def chain(records: Iterable[Marks], check: str) -> Iterator[bytes]:
+    """Yield the values of records that follow one another, the first after `check`."""
+    for marks in records:
+        value, check = encode(marks, check)
+        yield value

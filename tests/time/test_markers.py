@@ -1,0 +1,135 @@
+"""Markers are read as they were written; whatever else stands in their topic is void.
+
+Method: books written by the code are read by it and by the reference, which has a reader of its
+own; every single change of a value makes it void.
+"""
+
+import json
+
+import pytest
+
+from headrace.reference.clocks import Marker, read_markers
+from headrace.time.clocks import Mark
+from headrace.time.markers import MarkerBook, Marks, Place, chain, read_marks
+
+IDLE = Marks(7, "s", "t", "idle", marks=((0, 10, 1_000), (1, 20, 2_000)))
+LATER = Marks(7, "s", "t", "idle", marks=((0, 10, 5_000),))
+LEARNT = Marks(7, "s", "t", "learnt", 250, ((0, 10, None), (1, 30, None)))
+P0, P1 = Place("s", "t", 0), Place("s", "t", 1)
+EVERYTHING = 10**9
+
+
+def book(*values: bytes | None) -> MarkerBook:
+    made = MarkerBook()
+    for number, value in enumerate(values):
+        made.add(number, value)
+    return made
+
+
+def all_of(made: MarkerBook, place: Place) -> tuple[Mark, ...]:
+    return made.fresh(place, EVERYTHING, since=0, until=EVERYTHING)
+
+
+def test_marks_are_kept_by_partition_in_the_order_they_were_written() -> None:
+    values = list(chain([Marks(7), IDLE, LEARNT, LATER], ""))
+    made = book(*values)
+    assert all_of(made, P0) == (
+        Mark(1, 10, 1_000),
+        Mark(2, 10, None, 250),
+        Mark(3, 10, 5_000),
+    )
+    assert all_of(made, P1) == (Mark(1, 20, 2_000), Mark(2, 30, None, 250))
+    assert (made.epoch, made.end_offset, made.void) == (7, 4, 0)
+    assert read_markers(values) == [
+        Marker("s", "t", 0, 10, 1_000, None),
+        Marker("s", "t", 1, 20, 2_000, None),
+        Marker("s", "t", 0, 10, None, 250),
+        Marker("s", "t", 1, 30, None, 250),
+        Marker("s", "t", 0, 10, 5_000, None),
+    ]
+
+
+def test_of_two_times_at_one_place_the_larger_is_kept() -> None:
+    made = book(*chain([Marks(7), LATER, IDLE], ""))
+    assert all_of(made, P0) == (Mark(2, 10, 5_000),)
+    assert len(made) == 2
+
+
+def test_a_reader_gets_what_acts_where_it_stands_and_what_acts_ahead() -> None:
+    made = book(*chain([Marks(7), IDLE, LEARNT], ""))
+    assert made.fresh(P1, 19, since=0, until=3) == ()
+    assert made.fresh(P1, 20, since=0, until=3) == (Mark(1, 20, 2_000),)
+    assert made.fresh(P1, 20, since=2, until=3) == ()
+    assert made.ahead(P1, 20, 30, until=3) == (Mark(2, 30, None, 250),)
+    assert made.ahead(P1, 20, 30, until=2) == ()
+    assert made.ahead(P1, 20, 29, until=3) == ()
+    made.forget({P1: 30})
+    assert all_of(made, P1) == (Mark(2, 30, None, 250),)
+    assert len(all_of(made, P0)) == 2
+
+
+def test_an_older_engine_and_one_that_begins_again_are_void() -> None:
+    first = list(chain([Marks(7), IDLE], ""))
+    made = book(*first)
+    after = list(chain([Marks(8)], made.check))
+    zombie = list(chain([LATER], made.check))  # it did not see that another has begun
+    made = book(*first, *after)
+    informed = list(chain([LATER, Marks(7), Marks(8)], made.check))  # it did, and writes on
+    values = [*first, *after, *zombie, *informed]
+    made = book(*values)
+    assert made.void == 4
+    assert made.epoch == 8
+    assert len(made) == 2
+    assert len(read_markers(values)) == 2
+
+
+def _edits() -> list[bytes | None]:
+    value = list(chain([Marks(7), IDLE], ""))[1]
+    honest = json.loads(value)
+    changed = [
+        {**honest, "check": "0" * 16},
+        {**honest, "epoch": 6},
+        {**honest, "stream": "other"},
+        {**honest, "marks": [[0, 10, 999]]},
+        {**honest, "more": 1},
+        {name: each for name, each in honest.items() if name != "check"},
+        {**honest, "v": 2},
+    ]
+    texts = [json.dumps(each).encode() for each in changed]
+    return [*texts, None, b"", b"{", b"[]", b"\xff", b"null", b'"x"', b"[" * 100_000]
+
+
+@pytest.mark.parametrize("forged", _edits())
+def test_what_the_engine_did_not_write_is_void_and_counted(forged: bytes | None) -> None:
+    begin, *rest = chain([Marks(7), IDLE, LATER], "")
+    made = book(begin, forged, *rest)
+    assert made.void == 1
+    assert all_of(made, P0) == (Mark(3, 10, 5_000),)
+    assert read_markers([begin, forged, *rest]) == read_markers([begin, *rest])
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {"marks": [[0, 10, None]]},
+        {"marks": [[0, -1, 5]]},
+        {"marks": [[0, 1]]},
+        {"marks": [[True, 1, 5]]},
+        {"marks": [[0, 1, 2**63]]},
+        {"marks": [[0, 1, 1.5]]},
+        {"marks": {"0": 1}},
+        {"delay_us": -1, "marks": [[0, 10, None]]},
+        {"stream": None, "marks": [[0, 10, 5]]},
+        {"epoch": "7", "marks": []},
+    ],
+)
+def test_marks_that_say_nothing_sensible_are_refused(marks: dict[str, object]) -> None:
+    value = {"v": 1, "epoch": 7, "stream": "s", "topic": "t", "why": "idle", "check": "", **marks}
+    assert read_marks(json.dumps(value).encode()) is None
+
+
+def test_a_marker_that_goes_back_acts_no_earlier_than_the_one_before() -> None:
+    back = Marks(7, "s", "t", "idle", marks=((1, 3, 9_000),))
+    values = list(chain([Marks(7), IDLE, back], ""))
+    assert all_of(book(*values), P1) == (Mark(2, 20, 9_000),)
+    assert [marker.offset for marker in read_markers(values) if marker.partition == 1] == [20, 20]
