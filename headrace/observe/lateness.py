@@ -98,7 +98,8 @@ def measure_lateness(
         dead += len(summary.dead.offsets)
         unguarded += summary.unguarded
         delay_us = max(delay_us, summary.end.delay_us)
-        counts[list(summary.lateness)] += list(summary.lateness.values())
+        for bucket, records in summary.lateness.items():
+            counts[bucket] += records
     filled = np.flatnonzero(counts).tolist()
     bounds = bounds_us().tolist()
     return Lateness(
