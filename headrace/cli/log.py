@@ -85,6 +85,8 @@ def copy(
         return
     for entry in found["topics"]:
         show_text(f"copied {entry['records']:,} records of {entry['topic']}")
+    if found["markers"]:
+        show_text(f"copied {found['markers']:,} records of headrace.time")
     for entry in found["groups"]:
         left_out = "".join(f"; not in {name}, which is compacted" for name in entry["left_out"])
         show_text(f"group {entry['group']} goes on there, {entry['offsets']} offsets{left_out}")
@@ -94,8 +96,10 @@ def copy(
 
 def _copy(source: "SharedLog", target: "SharedLog", topics: list[str] | None) -> dict[str, Any]:
     from headrace.log.copying import copy_groups, copy_topic
+    from headrace.log.names import TIME_TOPIC
+    from headrace.time.copying import copy_markers
 
-    names = topics or [each.name for each in source.topics()]
+    names = [name for name in topics or _names(source) if name != TIME_TOPIC]
     whole = sum(end - first for name in names for first, end in source.extents(name).values())
     done = 0
     with show_progress("copying") as progress:
@@ -106,11 +110,17 @@ def _copy(source: "SharedLog", target: "SharedLog", topics: list[str] | None) ->
             progress(done, max(done, whole))
 
         copied = [copy_topic(source, target, name, on_progress=advance) for name in names]
+    markers, notes = copy_markers(source, target, names)
     return {
         "topics": [{"topic": each.topic, "records": each.records} for each in copied],
+        "markers": markers,
         "groups": list(copy_groups(source, target, set(names))),
-        "notes": [text for each in copied for text in each.notes],
+        "notes": [*(text for each in copied for text in each.notes), *notes],
     }
+
+
+def _names(log: "SharedLog") -> list[str]:
+    return [each.name for each in log.topics()]
 
 
 def _verify(log: "EmbeddedLog", topic: str | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ Promises:
   ARRIVAL_HEADER, in µs since 1970; copied back into an embedded log it becomes the arrival again.
 - Offsets of groups are translated. They differ wherever the source has gaps or begins after 0.
 What cannot be kept is told in `CopiedTopic.notes`, and nothing that is not told is lost. Queues are
-not copied, nor what producers have stored.
+not copied, nor what producers have stored; markers are, by `time/copying.py`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +26,7 @@ from headrace.log.base import APPENDS, HEADERS, RECORDS, Log, Partition, Produce
 from headrace.log.embedded import EmbeddedLog
 from headrace.log.opening import SharedLog
 
-__all__ = ["ARRIVAL_HEADER", "CopiedTopic", "copy_groups", "copy_topic"]
+__all__ = ["ARRIVAL_HEADER", "CopiedTopic", "copy_groups", "copy_producer", "copy_topic"]
 
 ARRIVAL_HEADER = "headrace.arrival"
 
@@ -44,6 +44,11 @@ class CopiedTopic:
     notes: tuple[str, ...]
 
 
+def copy_producer(topic: str) -> str:
+    """Return the id of the producer that copies a topic; its sequences are source offsets."""
+    return f"headrace.copy:{topic}"
+
+
 def copy_topic(
     source: Log, target: Log, name: str, *, on_progress: OnProgress = lambda _: None
 ) -> CopiedTopic:
@@ -52,7 +57,7 @@ def copy_topic(
     UsageError: the target's topic of this name is no copy of this one.
     """
     topic = source.topic(name)
-    producer_id = f"headrace.copy:{name}"
+    producer_id = copy_producer(name)
     extents = source.extents(name)
     _ensure_copy(target, topic, producer_id)
     epoch = target.begin_producer(producer_id)
@@ -197,7 +202,7 @@ def _translated(source: Log, target: Log, offsets: Mapping[Partition, int]) -> d
     """
     translated: dict[Partition, int] = {}
     for place, offset in offsets.items():
-        copied_to = target.last_sequence(place, f"headrace.copy:{place.topic}")
+        copied_to = target.last_sequence(place, copy_producer(place.topic))
         extent = target.extents(place.topic)[place]
         first = source.extents(place.topic)[place].first_offset
         if copied_to is None or max(first, offset) > copied_to:
