@@ -20,5 +20,6 @@ def _extreme(function: str, merge: str, argument: DataType | None) -> Aggregate:
     if argument is None or not argument.is_orderable:
         found = "nothing" if argument is None else argument.sql
         raise ValueError(f"{function} needs a value with an order, not {found}; pick a field of it")
-    state = State(argument, f"{function}({{x}})", f"{merge}({{old}}, {{new}})")
+    combine = f"{function}({{x}})"
+    state = State(argument, combine, f"{merge}({{old}}, {{new}})", combine)
     return Aggregate((state,), "{0}", argument)

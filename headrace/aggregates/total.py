@@ -37,7 +37,7 @@ def sum_state(function: str, argument: DataType | None) -> State:
         # overflow within a turn.
         partial = "sum(CAST({x} AS DECIMAL(19,0)))" if argument.kind == "BIGINT" else "sum({x})"
         type = parse_type("DECIMAL(38,0)")
-        return State(type, f"CAST({partial} AS DECIMAL(38,0))", ADD)
+        return State(type, f"CAST({partial} AS DECIMAL(38,0))", ADD, "sum({x})")
     if argument.kind == "DECIMAL":
         if argument.precision > MAX_SUM_DIGITS:
             raise ValueError(
@@ -45,5 +45,5 @@ def sum_state(function: str, argument: DataType | None) -> State:
                 f"{function}(CAST(... AS DECIMAL({MAX_SUM_DIGITS},{argument.scale})))"
             )
         type = parse_type(f"DECIMAL(38,{argument.scale})")
-        return State(type, f"CAST(sum({{x}}) AS {type.sql})", ADD)
-    return State(parse_type("DOUBLE"), "sum(CAST({x} AS DOUBLE))", ADD)
+        return State(type, f"CAST(sum({{x}}) AS {type.sql})", ADD, "sum({x})")
+    return State(parse_type("DOUBLE"), "sum(CAST({x} AS DOUBLE))", ADD, "sum({x})")

@@ -1,9 +1,10 @@
-"""Any split, any order: partials merged in whatever way give the exact answer.
+"""Any split, any order: partials merged or combined in whatever way give the exact answer.
 
 Method: one Spark job evaluates every aggregate's partials over columns of every type it takes,
-grouped by a random split; DuckDB merges the states in random trees with the very SQL of the store;
-the finals must equal what Python works out exactly from the values (DOUBLE: to 1e-12 of the sum of
-absolute values). BIGINT sums pass far beyond BIGINT on the way.
+grouped by a random split; DuckDB merges the states in random trees, and combines all of them at
+once, with the very SQL of the store; the finals must equal what Python works out exactly from the
+values (DOUBLE: to 1e-12 of the sum of absolute values). BIGINT sums pass far beyond BIGINT on the
+way.
 """
 
 import math
@@ -198,6 +199,11 @@ def merged(partials: pa.Table) -> Iterator[tuple[duckdb.DuckDBPyConnection, list
                 waiting.append(following)
                 following += 1
             roots.append(waiting[0])
+        combined = ", ".join(state.combine.format(x=name) for name, state in states.items())
+        connection.execute(
+            f"INSERT INTO states SELECT {following}, {combined} FROM states WHERE id < {SPLITS}"
+        )
+        roots.append(following)
         yield connection, roots
 
 
@@ -217,13 +223,13 @@ def test_every_split_and_order_gives_the_exact_answer(
     ).to_arrow_table()
     assert found.schema.field("answer").type == aggregate.type.arrow
     answers = found["answer"].to_pylist()
-    assert len(answers) == ORDERS
+    assert len(answers) == ORDERS + 1
     expected = exact(function, type, values)
     if aggregate.type.kind == "DOUBLE" and function in ("sum", "avg"):
         bound = 1e-12 * math.fsum(abs(value) for value in values if value is not None)
         assert all(abs(answer - expected) <= bound for answer in answers)
     else:
-        assert answers == [expected] * ORDERS
+        assert answers == [expected] * (ORDERS + 1)
 
 
 @pytest.mark.spark
@@ -241,6 +247,12 @@ def test_states_of_nothing_are_neutral(
                 merge = state.merge.format(old=old, new=new)
                 sql = f"SELECT ({merge}) IS NOT DISTINCT FROM {name} FROM states WHERE id = ?"
                 assert connection.execute(sql, [roots[0]]).fetchall() == [(True,)], (case, merge)
+            combine = state.combine.format(x="x")
+            sql = (
+                f"SELECT ({combine}) IS NOT DISTINCT FROM any_value(x) FROM (SELECT {name} AS x "
+                f"FROM states WHERE id = ? UNION ALL SELECT {empty})"
+            )
+            assert connection.execute(sql, [roots[0]]).fetchall() == [(True,)], (case, combine)
 
 
 @pytest.mark.parametrize(
