@@ -66,7 +66,7 @@ class Accounts:
             self._planned.turn,
             gear,
             sum(summary.read for summary in self._summaries),
-            sum(outcome.late_count for outcome in self._outcomes.values()),
+            sum(outcome.late_records for outcome in self._outcomes.values()),
             dead + sum(outcome.dead_count for outcome in self._outcomes.values()),
             dict(milliseconds),
         )
@@ -136,10 +136,18 @@ class Accounts:
         counters: dict[Owner, Counters] = {}
         for fold, outcome in self._outcomes.items():
             seen = sum(s.accepted for s in self._summaries if s.stream == fold.stream.name)
-            matched = outcome.folded + outcome.late_count
+            matched = outcome.records + outcome.late_throughout
+            pairs = outcome.folded + outcome.late_pairs
             skipped = outcome.skipped
             if not fold.view.query.grouped and fold.view.query.where is not None:
                 skipped = seen - outcome.dead_count - matched
+            overlap = fold.cut is not None and fold.cut.overlaps
+            if not overlap and pairs != matched:
+                raise EngineError(
+                    f"view {fold.name}, turn {self._planned.turn}: {matched} records matched, but "
+                    f"{pairs} were folded or late. The turn is not committed. This is a fault of "
+                    f"Headrace; please report it."
+                )
             if seen != skipped + outcome.dead_count + matched:
                 raise EngineError(
                     f"view {fold.name}, turn {self._planned.turn}: {seen} records were seen, but "
@@ -151,8 +159,10 @@ class Accounts:
                 "skipped": skipped,
                 "dead": outcome.dead_count,
                 "matched": matched,
+                "pairs": pairs,
                 "folded": outcome.folded,
-                "late": outcome.late_count,
+                "late": outcome.late_pairs,
+                "corrected": outcome.corrected,
             }
         return counters
 

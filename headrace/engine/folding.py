@@ -15,6 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from headrace.engine.late_records import late_reasons
 from headrace.engine.probing import failing_rows
 from headrace.engine.stamping import Dead, Summary
 from headrace.errors import ViewFailed
@@ -24,7 +25,10 @@ __all__ = ["Outcome", "TooManyFailures", "fold_frame", "fold_rows"]
 
 # SQLSTATE classes of errors that a value causes: data exceptions, and raise_error().
 _RECORD_FAULTS = ("22", "P0001")
-_LATE_FIELDS = ("partition", "offset", "watermark")
+_COUNTS = (
+    "records", "folded", "corrected", "skipped", "late_records", "late_throughout", "late_pairs",
+    "dead_count",
+)  # fmt: skip
 
 
 class TooManyFailures(Exception):
@@ -35,17 +39,23 @@ class TooManyFailures(Exception):
 class Outcome:
     """What one view made of a turn's records; `late` and `dead` by partition.
 
-    `skipped` is counted by Spark in a view with grouping; a view without one returns no row for
-    what it skips, so there it is what is left of the records seen.
+    `records` counts those that were folded into a window at least; `folded`, `corrected` and
+    `late_pairs` count pairs of record and window. `skipped` is counted by Spark in a view with
+    grouping; a view without one returns no row for what it skips, so there it is what is left of
+    the records seen.
     """
 
     deltas: list[pa.Table] = field(default_factory=list)
     late: dict[int, list[Dead]] = field(default_factory=dict)
     dead: dict[int, list[Dead]] = field(default_factory=dict)
     summaries: list[Summary] = field(default_factory=list)
+    records: int = 0
     folded: int = 0
+    corrected: int = 0
     skipped: int = 0
-    late_count: int = 0
+    late_records: int = 0  # late for a window at least
+    late_throughout: int = 0  # late for all of their windows
+    late_pairs: int = 0
     dead_count: int = 0
 
     def add(self, fold: Fold, result: pa.Table) -> None:
@@ -54,38 +64,50 @@ class Outcome:
         self.summaries += [Summary.from_bytes(side.as_py()) for side in sides["__side"]]
         if sides.num_rows:
             result = result.filter(pc.is_null(result["__side"]))
-        grouped = fold.view.query.grouped
-        if grouped:
-            skipped = result.filter(result["__skip"])
-            self.skipped += pc.sum(skipped["_events"]).as_py() or 0
-            result = result.filter(pc.invert(result["__skip"]))
-        if fold.view.query.window is not None:
-            late = result.filter(pc.is_valid(result["__late_record"]))
-            if late.num_rows:
-                result = result.filter(pc.is_null(result["__late_record"]))
-                self._add_late(fold, late)
-        if result.num_rows:
-            self.deltas.append(result)
-            self.folded += pc.sum(result["_events"]).as_py() if grouped else result.num_rows
+        if not fold.view.query.grouped:
+            self._add_delta(result, result.num_rows, result.num_rows)
+            return
+        skipped = result.filter(result["__skip"])
+        self.skipped += _sum(skipped["_events"])
+        result = result.filter(pc.invert(result["__skip"]))
+        if fold.cut is not None:
+            result = self._without_late(fold, result)
+            if "__corrected" in result.column_names:
+                self.corrected += _sum(result["__corrected"])
+        events = _sum(result["_events"])
+        self._add_delta(result, events, _pairs(fold, result) or events)
 
-    def _add_late(self, fold: Fold, late: pa.Table) -> None:
-        window = fold.view.query.window
-        assert window is not None
-        fields = late["__late_record"].combine_chunks().flatten()
-        late = pa.table([*fields, late["window_start"]], [*_LATE_FIELDS, "window_start"])
+    def _add_delta(self, delta: pa.Table, records: int, pairs: int) -> None:
+        if delta.num_rows:
+            self.deltas.append(delta)
+            self.records += records
+            self.folded += pairs
+
+    def _without_late(self, fold: Fold, result: pa.Table) -> pa.Table:
+        """Enter the late records; return the rows of the delta, also those late for a part."""
+        late = result.filter(pc.is_valid(result["__late_record"]))
+        if not late.num_rows:
+            return result
+        record = late["__late_record"].combine_chunks()
+        found = pa.table(record.flatten(), [each.name for each in record.type])
+        if fold.view.late != "drop":
+            self._keep_late(fold, found)
+        in_time = result.filter(pc.is_null(result["__late_record"]))
+        events = late["_events"]
+        self.late_records += _sum(events)
+        if fold.cut is None or not fold.cut.overlaps:
+            self.late_throughout += _sum(events)
+            self.late_pairs += _sum(events)
+            return in_time
+        everywhere = pc.equal(found["late_windows"], found["windows"])
+        self.late_throughout += _sum(events.filter(everywhere))
+        self.late_pairs += _sum(pc.multiply(events, found["late_windows"]))
+        return pa.concat_tables([in_time, late.filter(pc.invert(everywhere))])
+
+    def _keep_late(self, fold: Fold, late: pa.Table) -> None:
+        assert fold.cut is not None
         late = late.sort_by([("partition", "ascending"), ("offset", "ascending")])
-        start = late["window_start"]
-        size = pa.scalar(window.size_us, pa.duration("us"))
-        reasons = pc.binary_join_element_wise(
-            "late: window [",
-            _text(start),
-            ", ",
-            _text(pc.add(start, size)),
-            ") was closed; the watermark was ",
-            _text(late["watermark"].cast(pa.timestamp("us", "UTC"))),
-            "",
-        )
-        self.late_count += late.num_rows
+        reasons = late_reasons(late, overlap=fold.cut.overlaps)
         for partition in pc.unique(late["partition"]).to_pylist():
             here = pc.equal(late["partition"], partition)
             offsets = late["offset"].filter(here).combine_chunks()
@@ -98,10 +120,8 @@ class Outcome:
         for mine, theirs in ((self.late, other.late), (self.dead, other.dead)):
             for partition, found in theirs.items():
                 mine.setdefault(partition, []).extend(found)
-        self.folded += other.folded
-        self.skipped += other.skipped
-        self.late_count += other.late_count
-        self.dead_count += other.dead_count
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def add_dead(self, row: pa.Table, reason: str) -> None:
         """Enter one record that an expression fails on."""
@@ -111,8 +131,17 @@ class Outcome:
         self.dead.setdefault(row["__partition"][0].as_py(), []).append(found)
 
 
-def _text(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.strftime(times, format="%Y-%m-%dT%H:%M:%SZ")
+def _sum(numbers: pa.ChunkedArray) -> int:
+    return pc.sum(numbers).as_py() or 0
+
+
+def _pairs(fold: Fold, delta: pa.Table) -> int:
+    """Return how many pairs of record and window the rows of panes stand for."""
+    if fold.cut is None or not fold.cut.overlaps:
+        return 0
+    panes, firsts, events = (delta[name].to_numpy() for name in ("pane", "first_window", "_events"))
+    windows = fold.cut.last_windows(panes) - firsts + 1
+    return int((events * windows).sum())
 
 
 def fold_frame(fold: Fold, session: SparkSession) -> pa.Table:
@@ -183,6 +212,7 @@ def record_fault(fold: Fold, error: Exception) -> str:
     first_line = message.strip().splitlines()[0] if message.strip() else type(error).__name__
     # Spark's advice to turn its checks off would break promise 2.
     first_line = re.sub(r" If necessary set \S+ to \S+ to bypass this error\.", "", first_line)
+    first_line = first_line.removeprefix("[USER_RAISED_EXCEPTION] ")
     if state is not None and state.startswith(_RECORD_FAULTS):
         return first_line
     raise ViewFailed(

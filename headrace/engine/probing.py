@@ -5,7 +5,7 @@ are made of: TryEval, NULL where its child raises. Around a struct, which is nev
 it says just that. It is reached through py4j, since PySpark does not offer it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -27,25 +27,26 @@ def failing_rows(fold: Fold, session: SparkSession, rows: pa.Table) -> np.ndarra
     places = np.arange(rows.num_rows, dtype=np.int64)
     numbered = rows.append_column("__row", pa.array(places))
     with _without_sharing(session):
-        judged = (
-            session.createDataFrame(numbered)
-            .coalesce(1)
-            .selectExpr("*", *probe.windowed)
-            .withColumn("__judged", _try(session, [probe.skip]))
-            .withColumn("__skip", F.col("__judged.v0"))
-        )
-        fails = F.col("__judged").isNull()
+        judged = session.createDataFrame(numbered).coalesce(1)
+        fails = F.lit(False)
+        for number, level in enumerate(probe.levels):
+            tried = f"__level{number}"
+            judged = judged.withColumn(tried, _try(session, dict(level)))
+            names = [name for name, _ in level]
+            judged = judged.select("*", *(F.col(f"{tried}.{name}").alias(name) for name in names))
+            fails = fails | F.col(tried).isNull()
         if probe.values:
             # A record that WHERE fails on has no `__skip`, and nothing else is asked of it.
-            fails = fails | _try(session, list(probe.values)).isNull()
+            values = {f"v{i}": text for i, text in enumerate(probe.values)}
+            fails = fails | _try(session, values).isNull()
         found = judged.where(fails).select("__row").toArrow()
     mask = np.zeros(rows.num_rows, dtype=bool)
     mask[found["__row"].to_numpy()] = True
     return mask
 
 
-def _try(session: SparkSession, expressions: list[str]) -> Column:
-    fields = ", ".join(f"'v{i}', {text}" for i, text in enumerate(expressions))
+def _try(session: SparkSession, expressions: Mapping[str, str]) -> Column:
+    fields = ", ".join(f"'{name}', {text}" for name, text in expressions.items())
     struct = F.expr(f"named_struct({fields})")
     catalyst = session._jvm.org.apache.spark.sql  # type: ignore[union-attr]
     convert = catalyst.classic.ExpressionUtils

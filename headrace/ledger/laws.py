@@ -1,7 +1,10 @@
 """The laws of promise 2: nothing is lost in silence.
 
 - For every stream: `read = accepted + dead + duplicate`.
-- For every view: `seen = skipped + dead + matched` and `matched = folded + late`.
+- For every view: `seen = skipped + dead + matched`, and `pairs = folded + late`. Those before count
+  records; these count pairs of a record and a window around it, at least one for every record that
+  matched (where windows do not overlap, and without windows, just one). `corrected` are those of
+  folded whose window was closed already: at most all of them.
 They are checked on what a turn adds before it commits, and again by `headrace audit` on the sums.
 """
 
@@ -14,7 +17,9 @@ __all__ = ["STREAM_COUNTERS", "VIEW_COUNTERS", "broken_laws", "check_laws"]
 
 #: `unguarded` counts accepted records whose arrival nobody stamped: their clocks may run ahead.
 STREAM_COUNTERS = ("read", "accepted", "dead", "duplicate", "unguarded")
-VIEW_COUNTERS = ("seen", "skipped", "dead", "matched", "folded", "late")
+VIEW_COUNTERS = ("seen", "skipped", "dead", "matched", "pairs", "folded", "late", "corrected")
+#: What is never more than something else.
+_PARTS = (("matched", "pairs"), ("corrected", "folded"))
 
 
 def broken_laws(owner: Owner, counters: Counters) -> list[str]:
@@ -22,13 +27,16 @@ def broken_laws(owner: Owner, counters: Counters) -> list[str]:
     laws = (
         [("read", ("accepted", "dead", "duplicate"))]
         if owner.kind == "stream"
-        else [("seen", ("skipped", "dead", "matched")), ("matched", ("folded", "late"))]
+        else [("seen", ("skipped", "dead", "matched")), ("pairs", ("folded", "late"))]
     )
     broken = [f"{name} = {counters[name]} is negative" for name in counters if counters[name] < 0]
     for whole, parts in laws:
         if counters[whole] != sum(counters[part] for part in parts):
             sums = " + ".join(f"{part} {counters[part]}" for part in parts)
             broken.append(f"{whole} {counters[whole]} is not {sums}")
+    for part, whole in () if owner.kind == "stream" else _PARTS:
+        if counters[part] > counters[whole]:
+            broken.append(f"{part} {counters[part]} is more than {whole} {counters[whole]}")
     return [f"{owner.kind} {owner.name}: {sentence}" for sentence in broken]
 
 

@@ -76,6 +76,11 @@ class Window:
     time: str | None = None  # Spark SQL over the event time; None: the event time itself
     zone: str | None = None  # whole days are those of this time zone; None: UTC
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether a record can be in several windows at once."""
+        return self.kind in ("hopping", "cumulative")
+
 
 @dataclass(frozen=True)
 class Key:
@@ -130,6 +135,11 @@ class View:
     emit_every_us: int = 0
     sql: str = ""  # the statement as written, to parse it again
     location: Location = field(default=Location("", 1, 1), compare=False)
+
+    @property
+    def lateness_us(self) -> int | None:
+        """How long after its end a window is open to records; None: for good."""
+        return self.retention_us if self.late == "fold" else self.allowed_lateness_us
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from headrace.errors import Location, Problem
 from headrace.model.definitions import Project, Stream, View
 from headrace.model.names import closest, name_fault, topic_fault
+from headrace.model.windows import window_faults
 
 __all__ = ["FORMATS", "TIMESTAMP_FORMATS", "validate_project", "validate_stream", "validate_view"]
 
 FORMATS = ("json",)
 TIMESTAMP_FORMATS = ("seconds", "millis", "micros")
+LATE_POLICIES = ("topic", "drop", "fold")
 
 #: Subject to location: `name`, `topic`, `column 0`, `output 0`, `watermark` or an option's name.
 Places = Mapping[str, Location]
@@ -111,22 +113,62 @@ def validate_view(view: View, stream: Stream, places: Places | None = None) -> l
                 f"window() needs the event time of {stream.name}, which has none; add to its "
                 "columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS",
             )
-        if query.window.size_us <= 0:
-            findings.add("window", "the window's size must be more than nothing")
+        for subject, fault in window_faults(query.window):
+            findings.add(subject, fault)
         if any(column.name.lower() == "window" for column in stream.columns):
             findings.add(
                 "window",
                 f"{stream.name} has a column named window, which hides window.start; rename it",
             )
-    elif view.allowed_lateness_us:
+    else:
+        _add_unwindowed_faults(findings, view)
+    _add_lateness_faults(findings, view)
+    return findings.problems
+
+
+def _add_unwindowed_faults(findings: _Findings, view: View) -> None:
+    if view.allowed_lateness_us:
         findings.add(
             "allowed_lateness",
             f"allowed_lateness of {view.name}: without a window no record is ever late; remove "
             "it, or group by window(...)",
         )
+    if view.late != "topic":
+        findings.add(
+            "late",
+            f"late of {view.name}: without a window no record is ever late; remove it, or group "
+            "by window(...)",
+        )
+    if view.retention_us is not None:
+        findings.add(
+            "retention",
+            f"retention of {view.name}: without a window its rows have no time to be counted "
+            "from; remove it, or group by window(...)",
+        )
+
+
+def _add_lateness_faults(findings: _Findings, view: View) -> None:
+    if view.late not in LATE_POLICIES:
+        findings.add(
+            "late",
+            f"late {view.late!r} is not known; write 'topic' (late records go to the topic "
+            f"{view.name}.late), 'drop' (they are counted and no more) or 'fold' (nothing is late "
+            "while its row is kept)",
+        )
     if view.allowed_lateness_us < 0:
         findings.add("allowed_lateness", "allowed_lateness is negative; write 0 or more")
-    return findings.problems
+    if view.late == "fold" and view.allowed_lateness_us > 0:
+        findings.add(
+            "allowed_lateness",
+            "late = 'fold' takes every record for as long as its row is kept, so allowed_lateness "
+            "says nothing; remove one of the two",
+        )
+    elif view.retention_us is not None and view.retention_us < max(view.allowed_lateness_us, 0):
+        findings.add(
+            "retention",
+            "retention is shorter than allowed_lateness: a row would leave and come back with a "
+            "part of its records; write a longer retention or a shorter allowed_lateness",
+        )
 
 
 def validate_project(project: Project) -> list[Problem]:

@@ -40,9 +40,12 @@ class Explanation:
     stream: str
     topic: str
     where: str | None
-    window_us: int | None
+    window: dict[str, Any] | None
+    panes: str | None
     delay_us: int
-    allowed_lateness_us: int
+    allowed_lateness_us: int | None
+    late: str
+    retention_us: int | None
     keys: dict[str, str]
     aggregates: tuple[AggregatePlan, ...]
     having: str | None
@@ -79,9 +82,12 @@ def explain_fold(fold: Fold) -> Explanation:
         stream=fold.stream.name,
         topic=fold.stream.topic,
         where=query.where,
-        window_us=None if query.window is None else query.window.size_us,
+        window=None if query.window is None else asdict(query.window),
+        panes=_panes(fold),
         delay_us=fold.stream.delay_us,
-        allowed_lateness_us=fold.view.allowed_lateness_us,
+        allowed_lateness_us=fold.view.lateness_us,
+        late=fold.view.late,
+        retention_us=fold.view.retention_us,
         keys={key.name: key.expression for key in query.keys},
         aggregates=tuple(aggregates),
         having=query.having,
@@ -90,6 +96,15 @@ def explain_fold(fold: Fold) -> Explanation:
         columns={column.name: column.type.sql for column in table.columns},
         public_select=table.select,
     )
+
+
+def _panes(fold: Fold) -> str | None:
+    cut = fold.cut
+    if cut is None or not cut.overlaps:
+        return None
+    length = f"{cut.pane} d" if cut.zone is not None else _seconds(cut.pane)
+    most = -(-cut.size // cut.hop)
+    return f"{length}; a record is folded into one and read in up to {most:,} windows"
 
 
 def explanation_text(plan: dict[str, Any]) -> str:
@@ -101,16 +116,7 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     yield f"view {plan['view']} @{plan['version']}"
     yield f"  reads      stream {plan['stream']}, topic {plan['topic']}"
     yield f"  where      {plan['where'] or 'every record'}"
-    if plan["window_us"] is None:
-        yield "  window     none: no record is late"
-    else:
-        end = plan["delay_us"] + plan["allowed_lateness_us"]
-        yield f"  window     tumbling, {_seconds(plan['window_us'])}"
-        yield (
-            f"  lateness   closed to a record once the clock is {_seconds(end)} past its end "
-            f"(delay {_seconds(plan['delay_us'])}, "
-            f"allowed lateness {_seconds(plan['allowed_lateness_us'])})"
-        )
+    yield from _window_lines(plan)
     for name, expression in plan["keys"].items():
         yield f"  key        {name} = {expression}"
     for aggregate in plan["aggregates"]:
@@ -126,6 +132,40 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
     columns = ", ".join(f"{name} {type}" for name, type in plan["columns"].items())
     yield f"  table      headrace.{plan['table']} ({columns})"
     yield f"  final      {plan['public_select']}"
+
+
+def _window_lines(plan: dict[str, Any]) -> Iterator[str]:
+    window = plan["window"]
+    if window is None:
+        yield "  window     none: no record is late"
+        return
+    text = f"{window['kind']}, {_seconds(window['size_us'])}"
+    if window["kind"] != "tumbling":
+        text += f", every {_seconds(window['slide_us'])}"
+    if window["offset_us"]:
+        text += f", from {_seconds(window['offset_us'])}"
+    if window["zone"] is not None:
+        text += f", days of {window['zone']}"
+    if window["time"] is not None:
+        text += f", over {window['time']}"
+    yield f"  window     {text}"
+    if plan["panes"] is not None:
+        yield f"  panes      {plan['panes']}"
+    lateness_us = plan["allowed_lateness_us"]
+    if lateness_us is None:
+        yield "  lateness   none: every record is folded, however late"
+    else:
+        yield (
+            f"  lateness   closed to a record once the clock is "
+            f"{_seconds(plan['delay_us'] + lateness_us)} past its end "
+            f"(delay {_seconds(plan['delay_us'])}, allowed lateness {_seconds(lateness_us)})"
+        )
+        where = (
+            "are counted and no more" if plan["late"] == "drop" else f"go to {plan['view']}.late"
+        )
+        yield f"  late       records {where}"
+    kept = plan["retention_us"]
+    yield "  kept       " + ("for good" if kept is None else f"{_seconds(kept)} past the end")
 
 
 def _seconds(microseconds: int) -> str:

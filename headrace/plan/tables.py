@@ -22,11 +22,15 @@ def watermark_of(view: str, version: str) -> str:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column. `merge` joins an `{old}` and a `{new}` state; None makes it part of the key."""
+    """A column. `merge` joins an `{old}` and a `{new}` state; None makes it part of the key.
+
+    `combine` joins any number of states, `{x}`, as an aggregate.
+    """
 
     name: str
     type: DataType
     merge: str | None = None
+    combine: str | None = None
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,9 @@ class Table:
     """One version of a view's table.
 
     With `appends` every row is new (its key is the record's place in the log); otherwise a delta's
-    rows merge into the rows of their key. `shown` is what the public name selects.
+    rows merge into the rows of their key. `shown` is what the public name selects, from the table
+    or, where windows are put together from panes, from `relation`. `expired` tells the rows that
+    leave once W is `{watermark}`, in microseconds; empty when none ever does.
     """
 
     view: str
@@ -43,6 +49,8 @@ class Table:
     shown: tuple[str, ...]
     condition: str = ""
     appends: bool = False
+    relation: str = ""
+    expired: str = ""
 
     @property
     def name(self) -> str:
@@ -52,7 +60,8 @@ class Table:
     @property
     def select(self) -> str:
         """What readers of the public name see."""
-        return f"SELECT {', '.join(self.shown)} FROM headrace.{quote(self.name)}{self.condition}"
+        relation = self.relation or f"headrace.{quote(self.name)}"
+        return f"SELECT {', '.join(self.shown)} FROM {relation}{self.condition}"
 
     @property
     def keys(self) -> tuple[TableColumn, ...]:

@@ -11,21 +11,28 @@ A record of a stream, in this order:
    `c - delay` so far, with the delay that held then (`reference/clocks.py`).
 2. Every view over the stream sees it. It is *dead* for the view when WHERE fails on it, and
    skipped when WHERE is not true.
-3. In a view with windows it belongs to `[s, t)` around its event time. It is *late* when
-   `t + allowed_lateness <= w`; then nothing more is evaluated of it.
+3. In a view with windows it belongs to every `[s, t)` around its event time, or around the time
+   that the view derives from it. It is *dead* for the view when that time fails, is null, or has a
+   window that reaches outside of the years 1 to 9999. It is *late* for a window when
+   `t + allowed_lateness <= w` (a view that folds late records allows its retention, or for ever);
+   if it is so for all of them, nothing more is evaluated of it.
 4. It is *dead* for the view when a key, an argument or (without grouping) an output fails on it.
-5. Otherwise it is folded: into the group of its keys and window, or as a row of its own.
+5. Otherwise it is folded: into the group of its keys and each window that it is not late for, or as
+   a row of its own. That is a correction where `t <= w`.
 
 A group exists once a record is folded into it: a view without keys has no row over an empty log.
+The counters seen, skipped, dead and matched count records; pairs, folded, late and corrected count
+pairs of record and window. A windowed row leaves when `t + retention <= W`; a view that drops its
+late records has no late set.
 A windowed row is closed when `t <= W`, the smallest watermark of the stream's partitions after
 their last records; a row of a view without grouping is closed from the start, since nothing can
 change it; an unwindowed group never closes.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -35,6 +42,7 @@ from headrace.model.definitions import Project, Query, Stream, View
 from headrace.reference.aggregates import aggregate, result_type
 from headrace.reference.clocks import Marker, PartitionClock, read_markers
 from headrace.reference.scalars import Failed, Scalars, Values
+from headrace.reference.windows import OutOfRange, Span, to_datetime, to_us, windows_around
 from headrace.schema.json_strict import Dead, decode_strict
 
 __all__ = ["Answer", "Place", "Record", "Row", "answer"]
@@ -43,8 +51,7 @@ Row = dict[str, object]
 Place = tuple[str, int, int]  # topic, partition, offset
 Time = float  # microseconds since 1970, or minus infinity; whole numbers stay exact as int
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_WINDOW = pa.struct([("start", pa.timestamp("us", "UTC")), ("end", pa.timestamp("us", "UTC"))])
+_WINDOW = pa.struct([(part, pa.timestamp("us", "UTC")) for part in ("start", "end", "time")])
 
 
 class Record(NamedTuple):
@@ -79,11 +86,22 @@ class _Accepted(NamedTuple):
     watermark: Time
 
 
+class _Placed(NamedTuple):
+    """A record that WHERE took, and its windows: those it is late for, those it is folded into.
+
+    Without windows it is folded into the one group there is, None.
+    """
+
+    record: _Accepted
+    late: list[Span]
+    open: Sequence[Span | None]
+
+
 class _Group(NamedTuple):
-    """The records of one group: the values of its keys, its window's start, the rows' numbers."""
+    """The records of one group: the values of its keys, its window, the rows' numbers."""
 
     keys: tuple[object, ...]
-    start_us: int | None
+    window: Span | None
     members: list[int]
 
 
@@ -142,7 +160,8 @@ def _read_partition(
         except Dead:
             dead.append(place)
             continue
-        event_us = None if stream.event_time is None else _to_us(row[stream.event_time])
+        time = None if stream.event_time is None else row[stream.event_time]
+        event_us = to_us(time) if isinstance(time, datetime) else None
         accepted.append(_Accepted(place, row, event_us, record.arrival_us, clock.watermark))
         if event_us is not None:
             arrival_us = math.inf if record.arrival_us is None else record.arrival_us
@@ -161,7 +180,6 @@ def _answer_view(
 ) -> None:
     query = view.query
     dead: list[Place] = []
-    late: list[Place] = []
     matched: list[_Accepted] = []
     for record, chosen in zip(accepted, _choose(scalars, stream, query, accepted), strict=True):
         if isinstance(chosen, Failed):
@@ -170,9 +188,14 @@ def _answer_view(
             matched.append(record)
     skipped = len(accepted) - len(dead) - len(matched)
 
-    in_time: list[_Accepted] = []
-    for record in matched:
-        (late.append(record.place) if _is_late(view, record) else in_time.append(record))
+    placed: list[_Placed] = []
+    for found in _place(scalars, stream, view, matched):
+        if isinstance(found, _Placed):
+            placed.append(found)
+        else:
+            dead.append(found)
+    in_time = [each for each in placed if each.open]
+    throughout = [each for each in placed if not each.open]
 
     expressions = (
         [
@@ -182,16 +205,16 @@ def _answer_view(
         if query.grouped
         else [output.expression for output in query.outputs]
     )
-    columns = scalars.evaluate(expressions, _table(stream, query, in_time))
+    columns = scalars.evaluate(expressions, _table(stream, in_time))
     sound = [
         at
         for at in range(len(in_time))
         if not any(isinstance(column.values[at], Failed) for column in columns)
     ]
-    dead += [record.place for at, record in enumerate(in_time) if at not in set(sound)]
+    dead += [each.record.place for at, each in enumerate(in_time) if at not in set(sound)]
 
     if query.grouped:
-        rows = _grouped_rows(scalars, query, in_time, columns, sound, stream_watermark)
+        rows = _grouped_rows(scalars, view, in_time, columns, sound, stream_watermark)
     else:
         names = [output.name for output in query.outputs]
         rows = [
@@ -200,15 +223,23 @@ def _answer_view(
             for at in sound
         ]
     result.rows[view.name] = rows
-    result.late[view.name] = sorted(late)
+    counted = [*throughout, *(in_time[at] for at in sound)]
+    late = [each.record.place for each in counted if each.late]
+    result.late[view.name] = [] if view.late == "drop" else sorted(late)
     result.dead[view.name] = sorted(dead)
     result.counters[view.name] = {
         "seen": len(accepted),
         "skipped": skipped,
         "dead": len(dead),
-        "matched": len(sound) + len(late),
-        "folded": len(sound),
-        "late": len(late),
+        "matched": len(counted),
+        "pairs": sum(len(each.late) + len(each.open) for each in counted),
+        "folded": sum(len(each.open) for each in counted),
+        "late": sum(len(each.late) for each in counted),
+        "corrected": sum(
+            window is not None and window.end_us <= each.record.watermark
+            for each in counted
+            for window in each.open
+        ),
     }
 
 
@@ -218,39 +249,51 @@ def _choose(
     """Return what WHERE says of each record: true, false, null or Failed."""
     if query.where is None:
         return [True] * len(accepted)
-    return scalars.evaluate([query.where], _table(stream, None, accepted))[0].values
+    return scalars.evaluate([query.where], _table(stream, accepted))[0].values
 
 
-def _is_late(view: View, record: _Accepted) -> bool:
-    start_us = _window_start(view.query, record)
-    if view.query.window is None or start_us is None:
-        return False
-    end_us = start_us + view.query.window.size_us
-    return end_us + view.allowed_lateness_us <= record.watermark
-
-
-def _window_start(query: Query, record: _Accepted) -> int | None:
-    if query.window is None or record.event_us is None:
-        return None
-    return record.event_us - record.event_us % query.window.size_us
+def _place(
+    scalars: Scalars, stream: Stream, view: View, matched: Sequence[_Accepted]
+) -> Iterator[_Placed | Place]:
+    """Yield every record with its windows, or only its place when it is dead."""
+    window = view.query.window
+    if window is None:
+        yield from (_Placed(record, [], [None]) for record in matched)
+        return
+    times: Sequence[object] = [record.row[stream.event_time or ""] for record in matched]
+    if window.time is not None:
+        times = scalars.evaluate([window.time], _table(stream, matched))[0].values
+    for record, time in zip(matched, times, strict=True):
+        if not isinstance(time, datetime):  # null, or it failed
+            yield record.place
+            continue
+        try:
+            windows = windows_around(window, to_us(time))
+        except OutOfRange:
+            yield record.place
+            continue
+        lateness = math.inf if view.lateness_us is None else view.lateness_us
+        late = [each for each in windows if each.end_us + lateness <= record.watermark]
+        yield _Placed(record, late, [each for each in windows if each not in late])
 
 
 def _grouped_rows(
     scalars: Scalars,
-    query: Query,
-    records: Sequence[_Accepted],
+    view: View,
+    records: Sequence[_Placed],
     columns: Sequence[Values],
     sound: Sequence[int],
     stream_watermark: Time,
 ) -> list[Row]:
+    query = view.query
     keys = columns[: len(query.keys)]
     arguments = iter(columns[len(query.keys) :])
     groups: dict[object, _Group] = {}
     for at in sound:
         values = tuple(_canonical(column.values[at]) for column in keys)
-        start_us = _window_start(query, records[at])
-        group = groups.setdefault(_freeze((values, start_us)), _Group(values, start_us, []))
-        group.members.append(at)
+        for window in records[at].open:
+            group = groups.setdefault(_freeze((values, window)), _Group(values, window, []))
+            group.members.append(at)
 
     # One table with a row per group: the names that outputs and HAVING are written over.
     names = pa.schema([])
@@ -271,11 +314,11 @@ def _grouped_rows(
             )
             row[call.name] = aggregate(call.function, counted, type_)
     if query.window is not None:
-        for name, shift_us in (("window_start", 0), ("window_end", query.window.size_us)):
-            names = names.append(pa.field(name, pa.timestamp("us", "UTC")))
-            for row, group in zip(folded, groups.values(), strict=True):
-                assert group.start_us is not None
-                row[name] = _to_datetime(group.start_us + shift_us)
+        for part in _WINDOW:
+            names = names.append(pa.field(f"window_{part.name}", part.type))
+        for row, group in zip(folded, groups.values(), strict=True):
+            parts = _window_parts(group.window)
+            row.update({f"window_{name}": time for name, time in parts.items()})
 
     expressions = [output.expression for output in query.outputs]
     having = [query.having] if query.having is not None else []
@@ -292,36 +335,38 @@ def _grouped_rows(
         if having and found.pop() is not True:
             continue
         row = dict(zip((output.name for output in query.outputs), found, strict=True))
-        end_us = math.inf
-        if query.window is not None and group.start_us is not None:
-            end_us = group.start_us + query.window.size_us
+        end_us = math.inf if group.window is None else group.window.end_us
+        if view.retention_us is not None and end_us + view.retention_us <= stream_watermark:
+            continue
         rows.append(row | {"_events": len(group.members), "_closed": end_us <= stream_watermark})
     return rows
 
 
-def _table(stream: Stream, query: Query | None, records: Sequence[_Accepted]) -> pa.Table:
-    """Return the records as typed columns; with a windowed query also `window.start`, `.end`."""
+def _table(stream: Stream, records: Sequence[_Accepted | _Placed]) -> pa.Table:
+    """Return the records as typed columns; with their windows also `window.start` and so on."""
     schema = pa.schema([(column.name, column.type.arrow) for column in stream.columns])
-    rows = [record.row for record in records]
-    if query is not None and query.window is not None:
+    rows: list[Row] = []
+    windowed = False
+    for each in records:
+        if isinstance(each, _Placed):
+            # Where a record has several windows, nothing that is evaluated of it may name them.
+            windowed = each.open[0] is not None
+            rows.append(each.record.row | {"window": _window_parts(each.open[0])})
+        else:
+            rows.append(each.row)
+    if windowed:
         schema = schema.append(pa.field("window", _WINDOW))
-        rows = []
-        for record in records:
-            start_us = _window_start(query, record)
-            assert start_us is not None
-            end_us = start_us + query.window.size_us
-            window = {"start": _to_datetime(start_us), "end": _to_datetime(end_us)}
-            rows.append(record.row | {"window": window})
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _to_us(time: object) -> int:
-    assert isinstance(time, datetime)
-    return (time - _EPOCH) // timedelta(microseconds=1)
-
-
-def _to_datetime(time_us: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=time_us)
+def _window_parts(window: Span | None) -> Row:
+    if window is None:
+        return {}
+    return {
+        "start": to_datetime(window.start_us),
+        "end": to_datetime(window.end_us),
+        "time": to_datetime(window.end_us - 1),
+    }
 
 
 def _canonical(value: object) -> object:

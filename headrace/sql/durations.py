@@ -20,10 +20,11 @@ _PART = re.compile(r"([+-]?)\s*(\d{1,18})\s+([a-z]+)\s*", re.IGNORECASE)
 _HOW = "write a whole number and a unit, such as '30 seconds', '10 minutes', '1 hour' or '7 days'"
 
 
-def parse_duration(text: str) -> int:
+def parse_duration(text: str, *, signed: bool = False) -> int:
     """Return a duration in microseconds.
 
-    ValueError: not a duration, negative, too long, or in months or years; says what to write.
+    ValueError: not a duration, negative (unless `signed`), too long, or in months or years; says
+    what to write.
     """
     at = 0
     total_us = 0
@@ -42,10 +43,10 @@ def parse_duration(text: str) -> int:
             )
         if singular not in _UNITS_US:
             raise ValueError(f"{text!r}: {unit} is not a unit; {_HOW}")
-        if sign == "-":
+        if sign == "-" and not signed:
             raise ValueError(f"{text!r} is negative; write 0 or more")
-        total_us += int(number) * _UNITS_US[singular]
+        total_us += int(sign + number) * _UNITS_US[singular]
         at = match.end()
-    if total_us > MAX_DURATION_US:
+    if abs(total_us) > MAX_DURATION_US:
         raise ValueError(f"{text!r} is too long; at most 36500 days are allowed")
     return total_us

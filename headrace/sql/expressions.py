@@ -23,6 +23,8 @@ __all__ = ["STANDS_FOR", "Expression", "Scope", "parse_tree", "strip_parentheses
 #: The qualifier of names that stand for something else (a key, a call) in a tree. No alias can be
 #: this, because names that start with an underscore are refused.
 STANDS_FOR = "_"
+#: `time` is what `window_time(window)` is read as.
+WINDOW_PARTS = ("start", "end", "time")
 
 
 @dataclass(frozen=True)
@@ -161,11 +163,14 @@ class Scope:
             edits[tokens[at].start] = edits[tokens[at + 1].start] = None
             del parts[0], starts[0], names[0]
         elif self.has_window and names[0] == "window":
-            if names[1:] not in (["start"], ["end"]):
+            # `window_time(window)` comes here as the part `time`, which nobody can write.
+            is_time = names[1:] == ["time"] and _begins(self.source, starts[0], "window_time")
+            if names[1:] not in (["start"], ["end"]) and not is_time:
                 raise self.source.refuse(
                     starts[0], "a view's window has a start and an end: window.start, window.end"
                 )
             edits |= dict(zip(starts, names, strict=True))
+            edits[tokens[index[starts[0]] + 1].start] = "."
         if names[0] in self.columns:
             edits[starts[0]] = identifier(self.columns[names[0]])
         elif not (self.has_window and names[0] == "window"):
@@ -204,11 +209,15 @@ class Scope:
 
 
 def is_window_part(tree: exp.Expr) -> str | None:
-    """Return `window_start` or `window_end` if the tree is just that, else None."""
+    """Return `window_start`, `window_end` or `window_time` if the tree is just that, else None."""
     if not (isinstance(tree, exp.Dot) and isinstance(tree.this, exp.Column)):
         return None
     is_window = tree.this.name == "window" and not tree.this.table
-    return f"window_{tree.name}" if is_window and tree.name in ("start", "end") else None
+    return f"window_{tree.name}" if is_window and tree.name in WINDOW_PARTS else None
+
+
+def _begins(source: Source, start: int, text: str) -> bool:
+    return source.text[start : start + len(text)].lower() == text
 
 
 def is_plain_literal(tree: exp.Expr) -> bool:

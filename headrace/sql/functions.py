@@ -157,13 +157,13 @@ def _call_fault(call: FunctionCall) -> str | None:
         return f"{name}() takes exactly one argument"
     if name == "watermark":
         return "watermark() is not built yet; use the record's own time"
-    if name in ("session_window", "cumulate", "hop", "tumble"):
+    if name == "session_window":
         return (
-            f"{name}() is not built yet; tumbling windows are: GROUP BY window(<event time>, "
+            "session_window() is not built yet; other windows are: GROUP BY window(<event time>, "
             "'1 minute')"
         )
-    if name == "window_time":
-        return "window_time() is not built yet; use window.end"
+    if name in ("hop", "tumble"):
+        return f"{name}() is called window() here: window(<event time>, size[, slide[, offset]])"
     if name in _GENERATORS:
         return (
             f"{name}() makes several rows of one record, which is not built yet; append one "

@@ -100,7 +100,21 @@ class Groups:
         if reference is not None:
             return reference
         self._refuse_ungrouped(self._replace_keys(expression.tree.copy()), tokens)
+        self.refuse_many_windows(expression)
         return self.add_key(expression)
+
+    def refuse_many_windows(self, expression: Expression) -> None:
+        """Refuse a key over the window where a record has several of them.
+
+        Spark computes keys once per record, and such a key has a value per window.
+        """
+        many = self.window is not None and self.window.overlaps
+        if many and any(is_window_part(node) for node in expression.tree.walk()):
+            raise self.source.refuse(
+                expression.tokens[0],
+                "windows that overlap have a start and an end, and no expressions over them: "
+                "select window.start, and compute the rest when you read the view",
+            )
 
     def _replace_keys(self, tree: exp.Expr) -> exp.Expr:
         def replace(node: exp.Expr) -> exp.Expr:

@@ -18,8 +18,6 @@ _LATER = {
     "unique_within": "duplicates are not dropped yet; remove it",
     "emit": "there are no sinks and subscriptions yet, and tables hold every row; remove it",
     "mode": "there are no sinks and subscriptions yet, and tables hold every row; remove it",
-    "retention": "rows are kept for good; remove it",
-    "late": "late records always go to the topic <view>.late; remove it",
     "versioned": "there are no tables yet; remove it",
 }
 

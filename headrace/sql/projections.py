@@ -98,7 +98,8 @@ def _read_projection(scope: Scope, tokens: tuple[Token, ...]) -> Projection:
         name = str(place.text)
     else:
         place, expression, column = tokens[0], tokens, tree
-        if not isinstance(column, exp.Column):
+        is_window_time = word(tokens[0]) == "WINDOW" and len(source.slice(tokens[:1])) > 6
+        if not isinstance(column, exp.Column) or is_window_time:
             raise source.refuse(
                 place, f"this output has no name; add AS name after {source.slice(tokens)[:40]}"
             )

@@ -1,7 +1,7 @@
 """The clauses of a SELECT over one stream into a Query."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import Token, TokenType, exp, parse_one
 
@@ -13,7 +13,7 @@ from headrace.sql.grouping import Groups, contains_aggregate
 from headrace.sql.projections import Projection, check_functions, read_projections
 from headrace.sql.select import Clauses
 from headrace.sql.text import Refused, Source, word
-from headrace.sql.windows import find_window, read_window
+from headrace.sql.windows import find_window, name_window_time, read_window
 
 __all__ = ["QueryReader"]
 
@@ -29,7 +29,12 @@ class QueryReader:
 
     def read(self) -> Query | None:
         """Return the query, or None after a problem."""
-        clauses, before = self.clauses, len(self.problems)
+        before = len(self.problems)
+        try:
+            clauses = self.clauses = self._name_window_times()
+        except Refused as refused:
+            self.problems += refused.problems
+            return None
         scope = self._scope()
         grouped = (
             bool(clauses.group_by)
@@ -55,6 +60,20 @@ class QueryReader:
                 outputs=self._read_outputs(scope, projections),
             )  # fmt: skip
         return query if len(self.problems) == before else None
+
+    def _name_window_times(self) -> Clauses:
+        clauses = self.clauses
+
+        def name(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+            return name_window_time(self.source, tokens)
+
+        return replace(
+            clauses,
+            projections=[name(tokens) for tokens in clauses.projections],
+            where=None if clauses.where is None else name(clauses.where),
+            group_by=[name(tokens) for tokens in clauses.group_by],
+            having=None if clauses.having is None else name(clauses.having),
+        )
 
     def _scope(self) -> Scope:
         alias = self.clauses.alias
@@ -176,6 +195,7 @@ class QueryReader:
         if isinstance(expression.tree, exp.Tuple):
             raise self.source.refuse(tokens[0], "remove the parentheses around the columns")
         if not groups.is_window_part(expression):
+            groups.refuse_many_windows(expression)
             groups.add_key(expression)
 
     def _read_having(

@@ -1,6 +1,7 @@
 """`CREATE MATERIALIZED VIEW name WITH (...) AS SELECT ...` into a View."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from headrace.errors import Problem
 from headrace.model.definitions import Stream, View
@@ -15,7 +16,7 @@ from headrace.sql.text import Source, word
 
 __all__ = ["VIEW_OPTIONS", "read_view"]
 
-VIEW_OPTIONS = ("allowed_lateness",)
+VIEW_OPTIONS = ("allowed_lateness", "late", "retention", "time_zone")
 
 #: Streams by name in lower case; None for one whose own statement was refused.
 Streams = Mapping[str, Stream | None]
@@ -40,7 +41,8 @@ def read_view(
         )
     places = {key: source.location(option.value.start) for key, option in options.items()}
     places["name"] = source.location(name.start)
-    lateness_us = _read_lateness(source, options, problems)
+    lateness_us = _read_duration(source, options, "allowed_lateness", problems)
+    retention_us = _read_duration(source, options, "retention", problems)
     clauses = read_clauses(cursor, problems)
     stream = _find_stream(source, clauses, streams, problems)
     fault = name_fault("view", name.text)
@@ -51,21 +53,43 @@ def read_view(
     if query is None or len(problems) > before:
         problems += [Problem(places["name"], fault)] if fault else []
         return None
-    view = View(name.text, query, lateness_us, sql=statement.sql, location=statement.location)
+    if "time_zone" in options:
+        zone = options["time_zone"]
+        if query.window is None:
+            problems.append(
+                source.problem(
+                    zone.value,
+                    f"time_zone of {name.text}: it says when the days of windows begin, and there "
+                    "is no window; remove it, or group by window(<event time>, '1 day')",
+                )
+            )
+            return None
+        query = replace(query, window=replace(query.window, zone=zone.text))
+    view = View(
+        name.text,
+        query,
+        lateness_us or 0,
+        late=options["late"].text if "late" in options else "topic",
+        retention_us=retention_us,
+        sql=statement.sql,
+        location=statement.location,
+    )
     places |= {f"output {index}": each.location for index, each in enumerate(query.outputs)}
     problems += validate_view(view, stream, places)
     return view
 
 
-def _read_lateness(source: Source, options: Mapping[str, Option], problems: list[Problem]) -> int:
-    option = options.get("allowed_lateness")
+def _read_duration(
+    source: Source, options: Mapping[str, Option], name: str, problems: list[Problem]
+) -> int | None:
+    option = options.get(name)
     if option is None:
-        return 0
+        return None
     try:
         return parse_duration(option.text)
     except ValueError as error:
-        problems.append(source.problem(option.value, f"allowed_lateness: {error}"))
-        return 0
+        problems.append(source.problem(option.value, f"{name}: {error}"))
+        return None
 
 
 def _find_stream(

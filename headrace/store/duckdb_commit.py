@@ -1,16 +1,16 @@
 """Write all that a turn did, within the caller's transaction."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 import pyarrow as pa
 
 from headrace.errors import MergeFailed
 from headrace.ledger.entries import Commit, OutboxEntry, Seed
-from headrace.plan.tables import Table
+from headrace.plan.tables import Table, watermark_of
 from headrace.store.duckdb_file import DuckDBFile
-from headrace.store.duckdb_tables import merge
+from headrace.store.duckdb_tables import merge, physical
 from headrace.store.duckdb_versions import clock_row, set_aside, set_progress
 
 __all__ = ["SUM_COUNTERS", "write_turn"]
@@ -31,7 +31,10 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     for table, deltas in commit.deltas.items():
         for delta in deltas:
             _merge(file, table, delta)
+    kept = [table for table in commit.deltas if table.expired]
+    before = _watermarks(file, kept)
     set_progress(file, unit, commit.progress)
+    _expire(file, kept, before)
     _add_counters(file, commit)
     for entry in commit.outbox:
         _add_outbox(file, entry)
@@ -47,6 +50,25 @@ def _merge(file: DuckDBFile, table: Table, delta: pa.Table) -> None:
             raise MergeFailed(
                 f"view {table.view}: its delta does not merge: {error}", view=table.view
             ) from error
+
+
+def _watermarks(file: DuckDBFile, tables: Sequence[Table]) -> dict[Table, int | None]:
+    """Return W of the streams of some views, in microseconds."""
+    return {
+        table: file.rows(f"SELECT epoch_us({watermark_of(table.view, table.version)})")[0][0]
+        for table in tables
+    }
+
+
+def _expire(file: DuckDBFile, tables: Sequence[Table], before: Mapping[Table, int | None]) -> None:
+    """Delete the rows that retention ends for, after the turn's own were merged.
+
+    No record can come back to them: its watermark is at least W, so it is late for their windows.
+    """
+    for table, watermark_us in _watermarks(file, tables).items():
+        if watermark_us is not None and watermark_us != before[table]:
+            expired = table.expired.format(watermark=watermark_us)
+            file.run(f"DELETE FROM {physical(table.name)} WHERE {expired}")
 
 
 def _add_counters(file: DuckDBFile, commit: Commit) -> None:

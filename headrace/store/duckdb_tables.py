@@ -28,6 +28,13 @@ def merge(table: Table, delta: str) -> str:
         return f"INSERT INTO {physical(table.name)} SELECT {', '.join(names)} FROM {delta}"
     # DuckDB turns IS NOT DISTINCT FROM into a hash join on the small delta, and the delta's
     # extremes into a filter on the scan: only the row groups of its windows are read.
+    if table.relation:
+        # A record that is late for some of its windows has a row of its own in the delta.
+        groups = ", ".join(quote(key.name) for key in table.keys)
+        states = ", ".join(
+            f"{(c.combine or '').format(x=quote(c.name))} AS {quote(c.name)}" for c in table.states
+        )
+        delta = f"(SELECT {groups}, {states} FROM {delta} GROUP BY {groups})"
     matches = [
         f"o.{quote(key.name)} IS NOT DISTINCT FROM n.{quote(key.name)}" for key in table.keys
     ]

@@ -18,6 +18,7 @@ from headrace.ledger.entries import (
     SetAside,
     StreamPartition,
 )
+from headrace.ledger.laws import VIEW_COUNTERS
 from headrace.plan.tables import Table
 from headrace.store.base import Store
 from headrace.testing.store_samples import (
@@ -230,7 +231,7 @@ class ReadingContract(StoreSuite):
         kept, gone = counts("kept"), counts("gone")
         building = counts("kept", version="v2")
         epoch = self.begin(store, kept, gone)
-        counters = {"seen": 0, "skipped": 0, "dead": 0, "matched": 0, "folded": 0, "late": 0}
+        counters = dict.fromkeys(VIEW_COUNTERS, 0)
         owners = {Owner("view", name, "v1"): counters for name in ("kept", "gone")}
         store.commit(turn_of(planned(epoch, 1), counters=owners))
         unit = self.build(store, epoch, building)

@@ -295,7 +295,16 @@ class TurnContract(StoreSuite):
         view = Owner("view", "hits", "v1")
         counters = {
             STREAM: {"read": 10, "accepted": 7, "dead": 3, "duplicate": 0},
-            view: {"seen": 7, "skipped": 1, "dead": 1, "matched": 5, "folded": 3, "late": 2},
+            view: {
+                "seen": 7,
+                "skipped": 1,
+                "dead": 1,
+                "matched": 5,
+                "pairs": 9,
+                "folded": 7,
+                "late": 2,
+                "corrected": 1,
+            },
         }
         for turn in range(1, 103):  # past any tidying
             store.commit(turn_of(planned(epoch, turn), counters=counters))

@@ -1,26 +1,188 @@
-"""Windows and lateness as Spark SQL text over microseconds since 1970.
+"""How windows cut time: whole numbers, said as SQL of Spark and of the store.
 
-A window is `[start, end)`. A record is late for it when `end + allowed_lateness <= w`, its
-watermark; one of -infinity is NULL here, and then nothing is late.
+Time is counted in *units*: microseconds since 1970 or, for windows of a time zone, its days since
+1970-01-01. A day begins at its local midnight; where clocks are changed at midnight, at the
+midnight that the offset before the change gives, so that days follow each other without gaps.
+
+Windows have numbers that grow with time. A record is in those from `first` to `last`:
+- hopping (and tumbling, where slide = size): number i is `[offset + i*slide, ... + size)`;
+- cumulative: number i ends at `offset + i*step` and begins where the tumbling one of its size does.
+A record is late for a window when `end + allowed_lateness <= w`, its watermark. With `c` the unit
+that `w - allowed_lateness` falls into, that is `end <= c`; so the first window that is open to a
+record at `u` is the first one of a record at `max(u, c)`: one formula for both, and no loop.
+
+A *pane* is the time between two edges of windows: all records of a pane are in the same windows. A
+row of a pane stands for the windows from its `first_window`, the first that was open to its
+records, to the pane's last one.
 """
 
-__all__ = ["late", "window_start", "window_struct"]
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from headrace.model.definitions import Window
+from headrace.model.windows import DAY_US
+
+__all__ = ["MAX_EDGE_US", "MIN_EDGE_US", "Cut", "spark_floor", "store_floor"]
+
+#: Edges of windows stay within the years 1 to 9999, as event times do.
+MIN_EDGE_US = -62_135_596_800_000_000
+MAX_EDGE_US = 253_402_300_799_999_999
+
+Numbers = npt.NDArray[np.int64]
 
 
-def window_start(event_time: str, size_us: int) -> str:
-    """Return the start of the tumbling window a time falls into; right before 1970 too."""
-    micros = f"unix_micros({event_time})"
-    return f"({micros} - pmod({micros}, {size_us}L))"
+def spark_floor(value: str, step: int) -> str:
+    """Return a whole number divided and rounded down, as Spark SQL; right below zero too."""
+    return value if step == 1 else f"(({value} - pmod({value}, {step}L)) DIV {step}L)"
 
 
-def window_struct(start_us: str, size_us: int) -> str:
-    """Return the window as Spark's own `window` column: a struct of two timestamps."""
-    return (
-        f"named_struct('start', timestamp_micros({start_us}), "
-        f"'end', timestamp_micros({start_us} + {size_us}L))"
-    )
+def store_floor(value: str, step: int) -> str:
+    """Return a whole number divided and rounded down, as SQL of the store."""
+    return value if step == 1 else f"(({value} - ({value} % {step} + {step}) % {step}) // {step})"
 
 
-def late(start_us: str, size_us: int, watermark_us: str, *, lateness_us: int) -> str:
-    """Return the test for a record that comes after its window was closed to it."""
-    return f"coalesce({start_us} + {size_us + lateness_us}L <= {watermark_us}, false)"
+def _plus(value: str, shift: int) -> str:
+    return value if shift == 0 else f"({value} {'+' if shift > 0 else '-'} {abs(shift)})"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The windows of a view, in units; see the module's docstring."""
+
+    size: int
+    hop: int  # from one number to the next: the slide, or the step
+    offset: int
+    cumulative: bool
+    overlaps: bool
+    zone: str | None
+
+    @staticmethod
+    def of(window: Window) -> "Cut":
+        """Return how a window cuts time. A session has no fixed windows."""
+        assert window.kind != "session"
+        unit = 1 if window.zone is None else DAY_US
+        hop_us = window.slide_us if window.overlaps else window.size_us
+        return Cut(
+            window.size_us // unit,
+            hop_us // unit,
+            window.offset_us // unit,
+            window.kind == "cumulative",
+            window.overlaps,
+            window.zone,
+        )
+
+    @property
+    def pane(self) -> int:
+        """How long a pane is."""
+        return self.hop if self.cumulative else math.gcd(self.size, self.hop)
+
+    @property
+    def times(self) -> tuple[int, int]:
+        """The units `[first, end)` of records whose windows all lie within the years 1 to 9999.
+
+        Of a time zone: within the days 0001-01-02 to 9999-12-31, which no zone moves out of them.
+        """
+        lowest, highest = MIN_EDGE_US, MAX_EDGE_US
+        if self.zone is not None:
+            lowest, highest = MIN_EDGE_US // DAY_US + 1, MAX_EDGE_US // DAY_US
+        hop = self.size if self.cumulative else self.hop
+        below = self.offset + ((lowest - 1 - self.offset) // hop) * hop  # last start before lowest
+        above = self.offset + ((highest - self.size - self.offset) // hop + 1) * hop
+        return below + self.size, above
+
+    # As Spark SQL: `unit` is the name of a column, or cheap to say twice.
+
+    def spark_unit(self, time: str) -> str:
+        """Return the unit that a timestamp falls into."""
+        if self.zone is None:
+            return f"unix_micros({time})"
+        day = f"unix_date(CAST(from_utc_timestamp({time}, '{self.zone}') AS DATE))"
+        # Clocks that are set back over midnight show a date twice.
+        return (
+            f"CAST(CASE WHEN {time} >= {self.spark_time(f'({day} + 1)')} THEN {day} + 1 "
+            f"WHEN {time} < {self.spark_time(day)} THEN {day} - 1 ELSE {day} END AS BIGINT)"
+        )
+
+    def spark_time(self, edge: str) -> str:
+        """Return the timestamp of an edge, which is a unit."""
+        if self.zone is None:
+            return f"timestamp_micros({edge})"
+        return f"to_utc_timestamp(timestamp_micros({edge} * {DAY_US}L), '{self.zone}')"
+
+    def spark_tumbling(self, unit: str) -> str:
+        """Return the edge where the only window around a unit begins."""
+        return f"({unit} - pmod({_plus(unit, -self.offset)}, {self.size}L))"
+
+    def spark_first(self, unit: str) -> str:
+        """Return the number of the first window around a unit, or of the first that ends later."""
+        shift = -self.offset if self.cumulative else -self.offset - self.size
+        return f"({spark_floor(_plus(unit, shift), self.hop)} + 1)"
+
+    def spark_last(self, unit: str) -> str:
+        """Return the number of the last window around a unit."""
+        if self.cumulative:
+            steps = self.size // self.hop
+            return f"(({spark_floor(_plus(unit, -self.offset), self.size)} + 1) * {steps}L)"
+        return spark_floor(_plus(unit, -self.offset), self.hop)
+
+    def spark_pane(self, unit: str) -> str:
+        """Return the number of the pane around a unit."""
+        return spark_floor(_plus(unit, -self.offset), self.pane)
+
+    def spark_start(self, number: str) -> str:
+        """Return the edge where a window begins."""
+        if self.cumulative:
+            steps = self.size // self.hop
+            return _plus(f"{spark_floor(f'({number} - 1)', steps)} * {self.size}L", self.offset)
+        return _plus(f"{number} * {self.hop}L", self.offset)
+
+    def spark_end(self, number: str) -> str:
+        """Return the edge where a window ends."""
+        shift = self.offset if self.cumulative else self.offset + self.size
+        return _plus(f"{number} * {self.hop}L", shift)
+
+    # The same as SQL of the store.
+
+    def store_time(self, edge: str) -> str:
+        """Return the timestamp of an edge."""
+        if self.zone is None:
+            return f"make_timestamptz({edge})"
+        midnight = f"make_timestamp({edge} * {DAY_US})"
+        # Of a midnight that comes twice the store takes the later one, and Spark the earlier.
+        earlier = (
+            f"((make_timestamp(({edge} - 1) * {DAY_US}) AT TIME ZONE '{self.zone}') "
+            f"+ to_microseconds({DAY_US}))"
+        )
+        return (
+            f"(CASE WHEN ({earlier} AT TIME ZONE '{self.zone}') = {midnight} THEN {earlier} "
+            f"ELSE {midnight} AT TIME ZONE '{self.zone}' END)"
+        )
+
+    def store_start(self, number: str) -> str:
+        """Return the edge where a window begins."""
+        if self.cumulative:
+            steps = self.size // self.hop
+            return _plus(f"{store_floor(f'({number} - 1)', steps)} * {self.size}", self.offset)
+        return _plus(f"{number} * {self.hop}", self.offset)
+
+    def store_end(self, number: str) -> str:
+        """Return the edge where a window ends."""
+        shift = self.offset if self.cumulative else self.offset + self.size
+        return _plus(f"{number} * {self.hop}", shift)
+
+    def store_last(self, pane: str) -> str:
+        """Return the number of the last window that holds a pane."""
+        if self.cumulative:
+            steps = self.size // self.hop
+            return f"(({store_floor(pane, steps)} + 1) * {steps})"
+        return store_floor(pane, self.hop // self.pane)
+
+    def last_windows(self, panes: Numbers) -> Numbers:
+        """Return the number of the last window that holds each pane."""
+        if self.cumulative:
+            steps = self.size // self.hop
+            return (panes // steps + 1) * steps
+        return panes // (self.hop // self.pane)

@@ -90,7 +90,8 @@ def test_status_shows_positions_clocks_counters_and_the_last_turn(
     assert (first["position"], first["end_offset"], first["lag_records"]) == (5, 5, 0)
     assert first["clock_us"] - first["watermark_us"] == 30_000_000
     (view,) = found["views"]
-    counters = {"seen": 4, "skipped": 0, "dead": 0, "matched": 4, "folded": 3, "late": 1}
+    counters = {"seen": 4, "skipped": 0, "dead": 0, "matched": 4}
+    counters |= {"pairs": 4, "folded": 3, "late": 1, "corrected": 0}
     assert view["counters"] == counters
     assert (view["state"], view["unit"], view["state_rows"]) == ("live", "main", 2)
     (unit,) = found["units"]
@@ -111,7 +112,7 @@ def test_what_is_appended_becomes_visible(
 
 def test_explain_prints_the_plan_that_runs(headrace: Run, engine: EngineProcess) -> None:
     (plan,) = ask(headrace, engine, "explain", "spend_per_minute")
-    assert (plan["stream"], plan["window_us"]) == ("payments", 60_000_000)
+    assert (plan["stream"], plan["window"]["size_us"]) == ("payments", 60_000_000)
     assert plan["table"] == f"spend_per_minute__{plan['version']}"
     count, total = plan["aggregates"]
     assert (count["call"], total["call"]) == ("count(*)", "sum(amount)")

@@ -104,6 +104,6 @@ def test_kill_dash_nine_at_twenty_random_moments_loses_and_repeats_nothing(tmp_p
     for name, view in views.items():
         assert view["seen"] == counters["accepted"], name
         assert view["seen"] == view["skipped"] + view["dead"] + view["matched"], name
-        assert view["matched"] == view["folded"] + view["late"], name
+        assert view["pairs"] == view["folded"] + view["late"], name
     late = side_places(log, "per_minute.late")
     assert len(late) == len(set(late)) == views["per_minute"]["late"] > 0

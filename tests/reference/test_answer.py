@@ -69,7 +69,8 @@ def test_five_clicks() -> None:
     assert minutes(found) == {at("12:00:00"): (2, True), at("12:01:00"): (2, False)}
     assert found.late["per_minute"] == [("clicks", 0, 3)]
     assert found.counters["per_minute"] == {
-        "seen": 5, "skipped": 0, "dead": 0, "matched": 5, "folded": 4, "late": 1,
+        "seen": 5, "skipped": 0, "dead": 0, "matched": 5,
+        "pairs": 5, "folded": 4, "late": 1, "corrected": 0,
     }  # fmt: skip
     assert found.counters["clicks"] == {"read": 5, "accepted": 5, "dead": 0, "duplicate": 0}
 
@@ -151,7 +152,8 @@ def test_a_division_by_zero_kills_the_record_for_the_view_alone() -> None:
     assert found.dead["s"] == []
     assert [row["i"] for row in found.rows["w"]] == [2]
     assert found.counters["w"] == {
-        "seen": 4, "skipped": 2, "dead": 1, "matched": 1, "folded": 1, "late": 0,
+        "seen": 4, "skipped": 2, "dead": 1, "matched": 1,
+        "pairs": 1, "folded": 1, "late": 0, "corrected": 0,
     }  # fmt: skip
 
 

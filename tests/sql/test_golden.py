@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from headrace.errors import DefinitionError
-from headrace.model import Project, Stream, View
+from headrace.model import Project, Stream, View, Window
 from headrace.sql import parse_project
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -53,17 +53,31 @@ def dump_stream(stream: Stream) -> list[str]:
 def dump_view(view: View) -> list[str]:
     query = view.query
     kind = "grouped" if query.grouped else "plain"
-    lines = [f"-- view: {view.name}, {kind} over {query.stream}, {view.allowed_lateness_us} us"]
+    late = "" if view.late == "topic" else f", late {view.late}"
+    kept = "" if view.retention_us is None else f", kept {view.retention_us} us"
+    lateness = f"{view.allowed_lateness_us} us{late}{kept}"
+    lines = [f"-- view: {view.name}, {kind} over {query.stream}, {lateness}"]
     if query.where is not None:
         lines.append(f"-- where: {query.where}")
     if query.window is not None:
-        lines.append(f"-- window: {query.window.size_us} us")
+        lines.append(f"-- window: {dump_window(query.window)}")
     lines += [f"-- key: {key.name} = {key.expression}" for key in query.keys]
     lines += [f"-- call: {each.name} = {each.function} of {each.argument}" for each in query.calls]
     lines += [f"-- output: {each.name} = {each.expression}" for each in query.outputs]
     if query.having is not None:
         lines.append(f"-- having: {query.having}")
     return lines
+
+
+def dump_window(window: Window) -> str:
+    text = f"{window.size_us} us"
+    if window.overlaps:
+        text = f"{window.kind}, {text}, every {window.slide_us} us"
+    if window.offset_us:
+        text += f", from {window.offset_us} us"
+    if window.time is not None:
+        text += f", over {window.time}"
+    return text if window.zone is None else f"{text}, days of {window.zone}"
 
 
 def run(case: Case) -> list[str]:

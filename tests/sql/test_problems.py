@@ -13,7 +13,8 @@ SOUND = "CREATE STREAM s (a INT, t TIMESTAMP NOT NULL, WATERMARK FOR t AS t)"
 WORDS = """CREATE STREAM MATERIALIZED VIEW v s ( ) , . ; AS SELECT FROM WHERE GROUP BY HAVING WITH
 a t window start count sum * + - / = < > 'x' '1 minute' 1 1L NULL NOT AND CASE WHEN THEN END IN
 BETWEEN LIKE IS DISTINCT TIMESTAMP INT WATERMARK FOR INTERVAL SECONDS :: -> [ ] { } ` ' " @ ? :
--- /* */ lower cast OVER FILTER DESC ORDER LIMIT UNION JOIN ON any window( count( k0 a0 _ $ % |"""
+-- /* */ lower cast OVER FILTER DESC ORDER LIMIT UNION JOIN ON any
+window( cumulate( window_time( count( k0 a0 _ $ % |"""
 FRAMES = [
     "{} AS x FROM s",
     "a FROM s WHERE {}",

@@ -98,25 +98,10 @@ CREATE MATERIALIZED VIEW v AS
 SELECT id FROM payments LATERAL VIEW explode(tags) t AS tag
 -- error: case.sql:2:25: LATERAL VIEW makes several rows of one record, which is not built yet; append one record per row
 
--- case: hopping windows
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM payments GROUP BY window(ts, '10 minutes', '1 minute')
--- error: case.sql:2:70: hopping windows (with a slide) and offsets are not built yet; write window(ts, '1 minute')
-
 -- case: session windows
 CREATE MATERIALIZED VIEW v AS
 SELECT count(*) AS n FROM payments GROUP BY session_window(ts, '10 minutes')
--- error: case.sql:2:45: session_window() is not built yet; tumbling windows are: GROUP BY window(<event time>, '1 minute')
-
--- case: cumulative windows
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM payments GROUP BY cumulate(ts, '1 minute', '1 hour')
--- error: case.sql:2:45: cumulate() is not built yet; tumbling windows are: GROUP BY window(<event time>, '1 minute')
-
--- case: window_time
-CREATE MATERIALIZED VIEW v AS
-SELECT window_time(window) AS t, count(*) AS n FROM payments GROUP BY window(ts, '1 minute')
--- error: case.sql:2:8: window_time() is not built yet; use window.end
+-- error: case.sql:2:45: session_window() is not built yet; other windows are: GROUP BY window(<event time>, '1 minute')
 
 -- case: distinct counts
 CREATE MATERIALIZED VIEW v AS
@@ -295,51 +280,6 @@ SELECT count(*) AS n FROM payments GROUP BY ROLLUP (country), ALL, CUBE (card)
 -- error: case.sql:2:63: GROUP BY ALL is not built yet; name the columns
 -- error: case.sql:2:68: GROUP BY CUBE is not built yet; name the columns
 
--- case: two windows
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM payments GROUP BY window(ts, '1 minute'), window(ts, '2 minutes')
--- error: case.sql:2:69: a view has one window; remove this one
-
--- case: a window over another column
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM payments GROUP BY window(seen, '1 minute')
--- error: case.sql:2:52: windows are over the event time of payments, which is ts; write window(ts, '1 minute')
-
--- case: a window over a stream without event time
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM notes GROUP BY window(text, '1 minute')
--- error: case.sql:2:42: window() needs the event time of notes, which has none; add to its columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS
-
--- case: a window of months
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM payments GROUP BY window(ts, '1 month')
--- error: case.sql:2:56: the window's size: '1 month': a month has no fixed length; write days, such as '30 days'
-
--- case: a window of nothing
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM payments GROUP BY window(ts, '0 seconds')
--- error: case.sql:2:56: the window's size must be more than nothing; write window(ts, '1 minute')
-
--- case: a window without quotes
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM payments GROUP BY window(ts, INTERVAL 1 MINUTE)
--- error: case.sql:2:56: the window's size is written in quotes; write window(ts, '1 minute')
-
--- case: a window without a size
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM payments GROUP BY window(ts)
--- error: case.sql:2:45: window() takes the event time and a size; write window(ts, '1 minute')
-
--- case: a window within an expression
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM payments GROUP BY date_trunc('hour', window(ts, '1 minute').start)
--- error: case.sql:2:64: window() stands alone in GROUP BY; use window.start and window.end elsewhere
-
--- case: a window in the select list
-CREATE MATERIALIZED VIEW v AS
-SELECT window(ts, '1 minute').start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 minute')
--- error: case.sql:2:8: window() belongs into GROUP BY; here write window.start or window.end
-
 -- case: the whole window
 CREATE MATERIALIZED VIEW v AS
 SELECT window, count(*) AS n FROM payments GROUP BY window(ts, '1 minute')
@@ -365,10 +305,8 @@ CREATE MATERIALIZED VIEW v WITH (emit = 'changes', retention = '30 days', late =
   allowed_latenes = '1 day') AS
 SELECT card FROM payments
 -- error: case.sql:1:34: option emit is not built yet: there are no sinks and subscriptions yet, and tables hold every row; remove it
--- error: case.sql:1:52: option retention is not built yet: rows are kept for good; remove it
--- error: case.sql:1:75: option late is not built yet: late records always go to the topic <view>.late; remove it
 -- error: case.sql:1:90: option mode is not built yet: there are no sinks and subscriptions yet, and tables hold every row; remove it
--- error: case.sql:2:3: CREATE MATERIALIZED VIEW has no option allowed_latenes (did you mean allowed_lateness?); its options are allowed_lateness
+-- error: case.sql:2:3: CREATE MATERIALIZED VIEW has no option allowed_latenes (did you mean allowed_lateness?); its options are allowed_lateness, late, retention, time_zone
 
 -- case: HAVING without groups
 CREATE MATERIALIZED VIEW v AS

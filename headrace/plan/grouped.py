@@ -1,0 +1,100 @@
+"""The Spark SQL of a view with grouping: one aggregation that yields a turn's delta and the rest.
+
+Keys and arguments are evaluated for what is folded only: a late record is late, and a skipped one
+skipped, whatever its other fields hold. Each late record is a group of its own, by its place in the
+log. Where windows overlap it may be late for the first ones and open to later ones: then its row is
+a part of the delta as well.
+"""
+
+from collections.abc import Mapping
+
+from headrace.aggregates import AGGREGATES, Aggregate
+from headrace.model.definitions import Stream, View
+from headrace.plan.windowing import cut_of, judged, levels_of, refuse
+from headrace.schema.types import DataType
+from headrace.time.windows import Cut
+
+__all__ = ["aggregates_of", "grouped_query"]
+
+_FOLDED = "CASE WHEN NOT (__skip OR __late) THEN {} END AS {}"
+
+
+def aggregates_of(view: View, types: Mapping[str, DataType]) -> dict[str, Aggregate]:
+    """Return the aggregate of every call. DefinitionError: its argument does not fit."""
+    aggregates = {}
+    for call in view.query.calls:
+        try:
+            aggregates[call.name] = AGGREGATES[call.function](types.get(call.name))
+        except ValueError as error:
+            raise refuse(view, str(error)) from error
+    return aggregates
+
+
+def grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> str:
+    """Return the query over `__input` whose rows are deltas, late records, and what was skipped."""
+    query = view.query
+    cut = cut_of(view)
+    inner = ["__side", "__skip"]
+    groups = ["__side", "__skip"]
+    outer = ["count(1) AS _events"]
+    if cut is not None:
+        inner.append(f"{_late_record(view, cut)} AS __late_record")
+        groups.append("__late_record")
+        placed = _placed(cut)
+        inner += [_FOLDED.format(text, name) for name, text in placed.items()]
+        groups += placed
+        if view.lateness_us != 0:
+            inner.append(_FOLDED.format("__corrected", "__corrected"))
+            outer.append("sum(__corrected) AS __corrected")
+    inner += [_FOLDED.format(f"({key.expression})", key.name) for key in query.keys]
+    groups += [key.name for key in query.keys]
+    arguments = {call.name: call.argument for call in query.calls}
+    for name, aggregate in aggregates_of(view, types).items():
+        if arguments[name] is not None:
+            inner.append(_FOLDED.format(f"({arguments[name]})", name))
+        outer += [
+            f"{state.partial.format(x=name)} AS {name}_{i}"
+            for i, state in enumerate(aggregate.states)
+        ]
+    return (
+        f"SELECT {', '.join(groups + outer)} FROM ("
+        f"SELECT {', '.join(inner)} FROM {judged(levels_of(view, stream))}) "
+        f"GROUP BY {', '.join(groups)}"
+    )
+
+
+def _placed(cut: Cut) -> dict[str, str]:
+    """Return the columns that say which windows a row stands for."""
+    if cut.overlaps:
+        return {"pane": "__pane", "first_window": "__open"}
+    if cut.zone is None:
+        return {"window_start": "window.start"}
+    return {"window_start": "window.start", "window_end": "window.end"}
+
+
+def _late_record(view: View, cut: Cut) -> str:
+    """Return what tells late records apart: their places and windows.
+
+    Of those that are dropped only what their count needs. No field may be NOT NULL, or Arrow
+    refuses the rows that are not late.
+    """
+    if cut.overlaps:
+        late_windows = "(least(__open, __last + 1) - __first)"
+        fields = {"late_windows": late_windows, "windows": "(__last + 1 - __first)"}
+        first, last = "__first", "(least(__open, __last + 1) - 1)"
+        edges = {
+            "first_start": cut.spark_time(cut.spark_start(first)),
+            "first_end": cut.spark_time(cut.spark_end(first)),
+            "last_start": cut.spark_time(cut.spark_start(last)),
+            "last_end": cut.spark_time(cut.spark_end(last)),
+        }
+        test = "__open > __first AND NOT __skip"
+    else:
+        fields = {"partition": "__partition"}
+        edges = {"first_start": "window.start", "first_end": "window.end"}
+        test = "__late AND NOT __skip"
+    if view.late != "drop":
+        place = {name: f"__{name}" for name in ("partition", "offset", "watermark")}
+        fields = place | fields | edges
+    struct = ", ".join(f"'{name}', {text}" for name, text in fields.items())
+    return f"CASE WHEN {test} THEN named_struct({struct}) END"

@@ -1,0 +1,128 @@
+"""The table of a view with grouping: its columns, what readers see of it, and what leaves it."""
+
+from collections.abc import Mapping
+
+from headrace.aggregates.base import COUNT_UP
+from headrace.model.definitions import View
+from headrace.model.windows import DAY_US
+from headrace.plan.finals import check_division, store_expression
+from headrace.plan.grouped import aggregates_of
+from headrace.plan.panes import windows_of_panes
+from headrace.plan.tables import Table, TableColumn, quote, watermark_of
+from headrace.plan.windowing import cut_of, refuse
+from headrace.schema.types import DataType, parse_type
+from headrace.time.windows import Cut
+
+__all__ = ["grouped_table"]
+
+_TIMESTAMP = parse_type("TIMESTAMP")
+_BIGINT = parse_type("BIGINT")
+
+
+def grouped_table(
+    view: View,
+    version: str,
+    types: Mapping[str, DataType],
+    output_types: Mapping[str, DataType],
+) -> Table:
+    """Return the table of a grouped view. DefinitionError: a type that cannot be folded or read."""
+    query = view.query
+    cut = cut_of(view)
+    columns: list[TableColumn] = []
+    references: dict[str, str] = {}
+    if cut is not None:
+        columns += _place_columns(cut)
+        references |= _window_references(cut)
+    for key in query.keys:
+        if not types[key.name].is_orderable:
+            found = types[key.name].sql
+            raise refuse(view, f"GROUP BY {key.expression} is {found}; group by a field of it")
+        columns.append(TableColumn(key.name, types[key.name]))
+        references[key.name] = key.name
+    columns.append(TableColumn("_events", _BIGINT, "{old} + {new}", COUNT_UP))
+    for name, aggregate in aggregates_of(view, types).items():
+        names = [f"{name}_{i}" for i in range(len(aggregate.states))]
+        columns += [
+            TableColumn(column, state.type, state.merge, state.combine)
+            for column, state in zip(names, aggregate.states, strict=True)
+        ]
+        references[name] = aggregate.final.format(*names)
+    outputs, kept = _outputs(view, references, output_types)
+    closed = "false"
+    if cut is not None:
+        closed = (
+            f"coalesce({references['window_end']} <= {watermark_of(view.name, version)}, false)"
+        )
+    relation = ""
+    if cut is not None and cut.overlaps:
+        relation = windows_of_panes(
+            cut, view.name, version, columns, retention_us=view.retention_us
+        )
+    return Table(
+        view.name,
+        version,
+        tuple(columns),
+        (*outputs, "_events", f"{closed} AS _closed"),
+        f" WHERE {kept}" if kept else "",
+        relation=relation,
+        expired=""
+        if cut is None or view.retention_us is None
+        else _expired(cut, view.retention_us),
+    )
+
+
+def _place_columns(cut: Cut) -> list[TableColumn]:
+    if cut.overlaps:
+        return [TableColumn("pane", _BIGINT), TableColumn("first_window", _BIGINT)]
+    if cut.zone is None:
+        return [TableColumn("window_start", _TIMESTAMP)]
+    # The end of a zone's day is not a matter of arithmetic, so it is kept.
+    return [TableColumn("window_start", _TIMESTAMP), TableColumn("window_end", _TIMESTAMP)]
+
+
+def _window_references(cut: Cut) -> dict[str, str]:
+    end = "window_end"
+    if not cut.overlaps and cut.zone is None:
+        end = f"window_start + to_microseconds({cut.size})"
+    return {
+        "window_start": "window_start",
+        "window_end": end,
+        "window_time": f"{end} - to_microseconds(1)",
+    }
+
+
+def _outputs(
+    view: View, references: Mapping[str, str], output_types: Mapping[str, DataType]
+) -> tuple[list[str], str]:
+    """Return the columns that readers see and the condition of HAVING."""
+    query = view.query
+    try:
+        for name, type in output_types.items():
+            if "_div" in name:
+                check_division("a / b", type)
+        outputs = [
+            f"CAST({store_expression(output.expression, references)} AS "
+            f"{output_types[f'o{i}'].duckdb}) AS {quote(output.name)}"
+            for i, output in enumerate(query.outputs)
+        ]
+        kept = "" if query.having is None else store_expression(query.having, references)
+    except ValueError as error:
+        raise refuse(view, str(error)) from error
+    if query.having is not None and output_types["__having"].kind != "BOOLEAN":
+        raise refuse(view, f"HAVING is {output_types['__having'].sql}; write a condition")
+    return outputs, kept
+
+
+def _expired(cut: Cut, retention_us: int) -> str:
+    """Return the test for a row whose last window has left, where W is `{watermark}`, micros."""
+    left = f"make_timestamptz({{watermark}} - {retention_us})"
+    if not cut.overlaps and cut.zone is None:
+        return f"window_start <= make_timestamptz({{watermark}} - {retention_us + cut.size})"
+    if not cut.overlaps:
+        return f"window_end <= {left}"
+    # The first test says less, but the store can answer it for whole row groups at once.
+    unit = 1 if cut.zone is None else DAY_US
+    pane_us = cut.pane * unit
+    begun = f"({{watermark}} - {retention_us + cut.offset * unit}) // {pane_us} + 2"
+    end = cut.store_time(cut.store_end(cut.store_last("pane")))
+    return f"pane <= {begun} AND {end} <= {left}"

@@ -1,0 +1,64 @@
+"""Windows that overlap, put together from panes when they are read.
+
+A row of the table stands for a pane and the windows from its `first_window` to the pane's last one.
+So a window's row is the combination of all rows of its keys whose span holds its number. Which
+windows there are is worked out first, from the spans alone: each span adds those numbers that none
+before it had, so that a lonely record of the year 9999 costs nothing. A query that asks for some
+windows filters that list, and only then are their panes looked up.
+"""
+
+from collections.abc import Sequence
+
+from headrace.plan.tables import TableColumn, quote, watermark_of
+from headrace.time.windows import Cut
+
+__all__ = ["windows_of_panes"]
+
+
+def windows_of_panes(
+    cut: Cut,
+    view: str,
+    version: str,
+    columns: Sequence[TableColumn],
+    *,
+    retention_us: int | None,
+) -> str:
+    """Return a relation of windows: `window_start`, `window_end`, keys and combined states."""
+    table = f"headrace.{quote(f'{view}__{version}')}"
+    last = cut.store_last("pane")
+    keys = [quote(c.name) for c in columns if c.merge is None and c.name not in _PLACE]
+    states = [
+        f"{(c.combine or '').format(x=f'p.{quote(c.name)}')} AS {quote(c.name)}"
+        for c in columns
+        if c.merge is not None
+    ]
+    edges = [
+        f"{cut.store_time(cut.store_start('number'))} AS window_start",
+        f"{cut.store_time(cut.store_end('number'))} AS window_end",
+    ]
+    kept = ""
+    if retention_us is not None:
+        # Of a pane that is still there the first windows may have left.
+        left = f"{watermark_of(view, version)} - to_microseconds({retention_us})"
+        end = cut.store_time(cut.store_end("number"))
+        kept = f" WHERE NOT coalesce({end} <= {left}, false)"
+    before = "max(last_window) OVER (ORDER BY first_window, last_window ROWS BETWEEN UNBOUNDED "
+    before += "PRECEDING AND 1 PRECEDING)"
+    spans = (
+        f"SELECT last_window, greatest(first_window, coalesce({before} + 1, first_window)) "
+        f"AS fresh "
+        f"FROM (SELECT DISTINCT first_window, {last} AS last_window FROM {table})"
+    )
+    numbers = f"SELECT unnest(range(fresh, last_window + 1)) AS number FROM ({spans})"
+    groups = ["w.number", *(f"p.{key}" for key in keys)]
+    combined = (
+        f"SELECT {', '.join([*groups, *states])} "
+        f"FROM (SELECT number FROM ({numbers}){kept}) w "
+        f"JOIN (SELECT *, {last} AS last_window FROM {table}) p "
+        f"ON p.first_window <= w.number AND p.last_window >= w.number "
+        f"GROUP BY {', '.join(groups)}"
+    )
+    return f"(SELECT *, {', '.join(edges)} FROM ({combined}))"
+
+
+_PLACE = ("pane", "first_window")

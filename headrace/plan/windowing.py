@@ -1,0 +1,140 @@
+"""Put every record of a fold's input into its windows: the columns that Spark adds to it.
+
+They are added level by level, each over the ones before it:
+- `__skip`: WHERE leaves the record out (or it is a side row, which no expression may see);
+- `__unit`, `__cut`, `__now`: the units (see time/windows.py) of the record's time, of its watermark
+  less the allowed lateness, and of its watermark, where they have to be worked out first;
+- `window`, `__late`, `__corrected`: where windows do not overlap, the record's window, whether it
+  is late for it, and 1 if folding it corrects a window that is closed;
+- `__pane`, `__first`, `__open`, `__last`: where they do: the record's pane, its first window, the
+  first that is open to it, its last one. It is `__late` when none is open.
+A record whose windows would reach outside of the years 1 to 9999, or whose derived time is null,
+fails here, and is dead for the view.
+"""
+
+from headrace.errors import DefinitionError, Problem
+from headrace.model.definitions import Stream, View
+from headrace.time.windows import Cut
+
+__all__ = ["Levels", "cut_of", "judged", "levels_of", "refuse"]
+
+#: Columns as (name, text), level by level.
+Levels = tuple[tuple[tuple[str, str], ...], ...]
+
+_NULL_TIME = "the time of its window is null"
+_NO_TIME = "its windows would reach outside of the years 1 to 9999"
+
+
+def refuse(view: View, message: str) -> DefinitionError:
+    """Return the refusal of a view."""
+    return DefinitionError([Problem(view.location, f"view {view.name}: {message}")])
+
+
+def cut_of(view: View) -> Cut | None:
+    """Return how a view cuts time. DefinitionError: in a way that is not built."""
+    window = view.query.window
+    if window is None:
+        return None
+    if window.kind == "session":
+        raise refuse(view, "session windows are not built yet; write window(<event time>, size)")
+    return Cut.of(window)
+
+
+def judged(levels: Levels) -> str:
+    """Return every record of the input with the columns of all levels."""
+    # One level of SELECT more or less is some 2 ms of every turn.
+    relation = "__input"
+    for level in levels:
+        columns = ", ".join(["*", *(f"{text} AS {name}" for name, text in level)])
+        relation = f"(SELECT {columns} FROM {relation})"
+    return relation
+
+
+def levels_of(view: View, stream: Stream) -> Levels:
+    """Return the columns that the fold of a view adds to its input."""
+    return tuple(tuple(level.items()) for level in _levels(view, stream))
+
+
+def _levels(view: View, stream: Stream) -> tuple[dict[str, str], ...]:
+    skip = _skip(view)
+    cut = cut_of(view)
+    if cut is None:
+        return ({"__late": "false", "__skip": skip},)
+    window = view.query.window
+    assert window is not None
+    time = f"`{stream.event_time}`" if window.time is None else f"({window.time})"
+    closed = _closed_time(view)
+    if cut.zone is None and window.time is None:
+        unit = cut.spark_unit(time)
+        return ({**_windows(view, cut, unit, closed, "__watermark", skip), "__skip": skip},)
+    # What a derived time makes of a skipped record is nobody's business.
+    time = f"CASE WHEN NOT {skip} THEN {time} END"
+    if cut.zone is None:
+        first = {"__skip": skip, "__unit": cut.spark_unit(time)}
+        return (first, _windows(view, cut, "__unit", closed, "__watermark", "__skip"))
+    units = {
+        "__unit": cut.spark_unit("__time"),
+        "__cut": cut.spark_unit("__closed"),
+        "__now": cut.spark_unit("__stamp"),
+    }
+    times = {
+        "__skip": skip,
+        "__time": time,
+        "__closed": f"timestamp_micros({closed})",
+        "__stamp": "timestamp_micros(__watermark)",
+    }
+    return (times, units, _windows(view, cut, "__unit", "__cut", "__now", "__skip"))
+
+
+def _skip(view: View) -> str:
+    # Side rows count as skipped, so that no expression of the user's ever sees one.
+    if view.query.where is None:
+        return "__side IS NOT NULL"
+    return f"(__side IS NOT NULL OR NOT coalesce({view.query.where}, false))"
+
+
+def _closed_time(view: View) -> str:
+    """Return the time up to which windows are closed to a record; NULL: none is."""
+    if view.lateness_us is None:
+        return "CAST(NULL AS BIGINT)"
+    return "__watermark" if view.lateness_us == 0 else f"(__watermark - {view.lateness_us})"
+
+
+def _windows(view: View, cut: Cut, unit: str, closed: str, now: str, skip: str) -> dict[str, str]:
+    """Return the columns of the last level, from the names or texts of the units."""
+    columns: dict[str, str] = {}
+    if cut.overlaps:
+        first, last = cut.spark_first(unit), cut.spark_last(unit)
+        opened = cut.spark_first(f"greatest({unit}, {closed})")
+        late = f"{opened} > {last}"
+        corrected = cut.spark_first(f"greatest({unit}, {now})")
+        corrected = f"(least({corrected}, {last} + 1) - {opened})"
+        columns |= {
+            "__pane": cut.spark_pane(unit),
+            "__first": first,
+            "__open": opened,
+            "__last": last,
+        }
+    else:
+        start = cut.spark_tumbling(unit)
+        end = f"({start} + {cut.size}L)"
+        late = f"coalesce({end} <= {closed}, false)"
+        corrected = f"CAST(coalesce({end} <= {now}, false) AS BIGINT)"
+        last_instant = f"timestamp_micros(unix_micros({cut.spark_time(end)}) - 1)"
+        if cut.zone is None:
+            last_instant = cut.spark_time(f"({end} - 1)")
+        columns["window"] = (
+            f"named_struct('start', {cut.spark_time(start)}, 'end', {cut.spark_time(end)}, "
+            f"'time', {last_instant})"
+        )
+    lowest, end_unit = cut.times
+    reason = f"'{_NO_TIME}'"
+    if view.query.window is not None and view.query.window.time is not None:
+        reason = f"CASE WHEN {unit} IS NULL THEN '{_NULL_TIME}' ELSE '{_NO_TIME}' END"
+    columns["__late"] = (
+        f"CASE WHEN {unit} BETWEEN {lowest} AND {end_unit - 1} THEN {late} "
+        f"WHEN {skip} THEN false ELSE raise_error({reason}) END"
+    )
+    if view.lateness_us != 0:  # else what is closed is late
+        columns["__corrected"] = corrected
+    return columns
