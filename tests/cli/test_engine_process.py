@@ -85,7 +85,8 @@ def test_status_shows_positions_clocks_counters_and_the_last_turn(
 ) -> None:
     (found,) = ask(headrace, engine, "status")
     (stream,) = found["streams"]
-    assert stream["counters"] == {"read": 5, "accepted": 4, "dead": 1, "duplicate": 0}
+    counted = {"read": 5, "accepted": 4, "dead": 1, "duplicate": 0, "unguarded": 0}
+    assert stream["counters"] == counted
     first = stream["partitions"][0]
     assert (first["position"], first["end_offset"], first["lag_records"]) == (5, 5, 0)
     assert first["clock_us"] - first["watermark_us"] == 30_000_000

@@ -72,7 +72,13 @@ def test_five_clicks() -> None:
         "seen": 5, "skipped": 0, "dead": 0, "matched": 5,
         "pairs": 5, "folded": 4, "late": 1, "corrected": 0,
     }  # fmt: skip
-    assert found.counters["clicks"] == {"read": 5, "accepted": 5, "dead": 0, "duplicate": 0}
+    assert found.counters["clicks"] == {
+        "read": 5,
+        "accepted": 5,
+        "dead": 0,
+        "duplicate": 0,
+        "unguarded": 0,
+    }
 
 
 def test_an_arrival_that_nobody_stamped_guards_nothing() -> None:
@@ -139,7 +145,13 @@ def test_an_unreadable_record_is_dead_and_moves_no_clock() -> None:
     broken = [b"{", {"ts": "noon"}, {}, Record(3, 0, None, None)]
     found = ask(CLICKS_PER_MINUTE, [*broken, {"ts": at("12:00:00")}], topic="clicks")
     assert found.dead["clicks"] == [("clicks", 0, offset) for offset in range(4)]
-    assert found.counters["clicks"] == {"read": 5, "accepted": 1, "dead": 4, "duplicate": 0}
+    assert found.counters["clicks"] == {
+        "read": 5,
+        "accepted": 1,
+        "dead": 4,
+        "duplicate": 0,
+        "unguarded": 0,
+    }
     assert found.counters["per_minute"]["seen"] == 1
 
 
