@@ -83,7 +83,7 @@ class Accounts:
             report,
             tuple(self._asides),
             self._outset.void_markers,
-            tuple(self._seeds()),
+            seeds=tuple(self._seeds()),
         )
 
     def _check_whole(self) -> None:

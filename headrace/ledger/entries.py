@@ -22,6 +22,8 @@ __all__ = [
     "MAIN",
     "Commit",
     "Counters",
+    "Emission",
+    "EmittedRow",
     "Holding",
     "HoldingState",
     "OutboxEntry",
@@ -32,6 +34,7 @@ __all__ = [
     "SetAside",
     "StreamPartition",
     "StreamRange",
+    "Telling",
     "TurnReport",
 ]
 
@@ -133,6 +136,45 @@ class OutboxEntry:
 
 
 @dataclass(frozen=True)
+class Emission:
+    """What a turn has to tell one sink: how the rows of its view change.
+
+    W goes from `before_us` to `after_us`; NEVER is -infinity. With `final` only closed rows are
+    told. Unless `due`, what changes is kept until it is.
+    """
+
+    sink: str
+    topic: str
+    mode: str
+    table: Table
+    before_us: int
+    after_us: int
+    final: bool = False
+    due: bool = True
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A sink, and the version of its view that it is told of."""
+
+    sink: str
+    view: str
+    version: str
+    topic: str
+    mode: str
+
+
+class EmittedRow(NamedTuple):
+    """A row to publish to a sink's topic; numbers grow. No value: the row is gone."""
+
+    number: int
+    sink: str
+    topic: str
+    key: str
+    value: str | None
+
+
+@dataclass(frozen=True)
 class SetAside:
     """A view that leaves its unit, at the position where the turn began."""
 
@@ -182,4 +224,5 @@ class Commit:
     report: TurnReport
     set_aside: tuple[SetAside, ...] = ()
     void_markers: int = 0  # found so far
+    emissions: tuple[Emission, ...] = ()
     seeds: tuple[Seed, ...] = field(default=())

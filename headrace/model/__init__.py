@@ -13,6 +13,7 @@ from headrace.model.definitions import (
     Window,
 )
 from headrace.model.fingerprint import stream_fingerprint, view_fingerprint
+from headrace.model.sinks import validate_sink
 from headrace.model.validate import validate_project, validate_stream, validate_view
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Window",
     "stream_fingerprint",
     "validate_project",
+    "validate_sink",
     "validate_stream",
     "validate_view",
     "view_fingerprint",

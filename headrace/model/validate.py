@@ -9,14 +9,22 @@ Not checked here: whether the expressions are sound, which only their own langua
 from collections.abc import Mapping
 
 from headrace.errors import Location, Problem
-from headrace.model.definitions import Project, Stream, View
+from headrace.model.definitions import Project, Sink, Stream, View
 from headrace.model.names import closest, name_fault, topic_fault
+from headrace.model.sinks import sink_problems
 from headrace.model.windows import window_faults
 
-__all__ = ["FORMATS", "TIMESTAMP_FORMATS", "validate_project", "validate_stream", "validate_view"]
+__all__ = [
+    "FORMATS",
+    "TIMESTAMP_FORMATS",
+    "validate_project",
+    "validate_stream",
+    "validate_view",
+]
 
 FORMATS = ("json",)
 TIMESTAMP_FORMATS = ("seconds", "millis", "micros")
+EMITS = ("changes", "every", "final")
 LATE_POLICIES = ("topic", "drop", "fold")
 
 #: Subject to location: `name`, `topic`, `column 0`, `output 0`, `watermark` or an option's name.
@@ -123,7 +131,25 @@ def validate_view(view: View, stream: Stream, places: Places | None = None) -> l
     else:
         _add_unwindowed_faults(findings, view)
     _add_lateness_faults(findings, view)
+    _add_emit_faults(findings, view)
     return findings.problems
+
+
+def _add_emit_faults(findings: _Findings, view: View) -> None:
+    if view.emit not in EMITS:
+        findings.add(
+            "emit",
+            f"emit {view.emit!r} is not known{closest(view.emit, EMITS)}; write 'changes', "
+            "'every 10 seconds' or 'final'",
+        )
+    elif view.emit == "every" and view.emit_every_us <= 0:
+        findings.add("emit", "emit every nothing is emit = 'changes'; write that")
+    elif view.emit == "final" and view.query.grouped and view.query.window is None:
+        findings.add(
+            "emit",
+            f"emit of {view.name}: without a window no row is ever final; write 'changes', or "
+            "group by window(...)",
+        )
 
 
 def _add_unwindowed_faults(findings: _Findings, view: View) -> None:
@@ -171,19 +197,26 @@ def _add_lateness_faults(findings: _Findings, view: View) -> None:
         )
 
 
-def validate_project(project: Project) -> list[Problem]:
-    """Return the problems that lie between definitions: names and topics that collide."""
+def validate_project(project: Project, *, whole: bool = True) -> list[Problem]:
+    """Return the problems that lie between definitions: names and topics that collide.
+
+    `whole` is false when some views could not be read, so that sinks of them prove nothing.
+    """
     problems: list[Problem] = []
-    taken: dict[str, Stream | View] = {}
-    definitions: list[Stream | View] = [*project.streams, *project.views]
+    taken: dict[str, Stream | View | Sink] = {}
+    definitions: list[Stream | View | Sink] = [
+        *project.streams,
+        *project.views,
+        *project.sinks,
+    ]
     for definition in definitions:
         first = taken.setdefault(definition.name.lower(), definition)
         if first is not definition:
             problems.append(
                 Problem(
                     definition.location,
-                    f"{definition.name} is defined at {first.location} already (streams and views "
-                    "share their names; upper and lower case do not count); rename one",
+                    f"{definition.name} is defined at {first.location} already (streams, views and "
+                    "sinks share their names; upper and lower case do not count); rename one",
                 )
             )
     side_topics = {f"{definition.name}.dead" for definition in definitions}
@@ -207,4 +240,4 @@ def validate_project(project: Project) -> list[Problem]:
         for view in project.views
         if view.query.stream not in known
     ]
-    return problems
+    return problems + sink_problems(project, side_topics, whole=whole)

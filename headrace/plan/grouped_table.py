@@ -8,7 +8,7 @@ from headrace.model.windows import DAY_US
 from headrace.plan.finals import check_division, store_expression
 from headrace.plan.grouped import aggregates_of
 from headrace.plan.panes import windows_of_panes
-from headrace.plan.tables import Table, TableColumn, quote, watermark_of
+from headrace.plan.tables import Rows, Table, TableColumn, quote, watermark_of
 from headrace.plan.windowing import cut_of, refuse
 from headrace.schema.types import DataType, parse_type
 from headrace.time.windows import Cut
@@ -65,10 +65,54 @@ def grouped_table(
         (*outputs, "_events", f"{closed} AS _closed"),
         f" WHERE {kept}" if kept else "",
         relation=relation,
+        retention_us=view.retention_us,
+        rows=_rows(view, cut, references, types, output_types),
         expired=""
         if cut is None or view.retention_us is None
         else _expired(cut, view.retention_us),
     )
+
+
+def _rows(
+    view: View,
+    cut: Cut | None,
+    references: Mapping[str, str],
+    types: Mapping[str, DataType],
+    output_types: Mapping[str, DataType],
+) -> Rows:
+    query = view.query
+    keys = [key.name for key in query.keys]
+    told = {name: (name, types[name]) for name in keys}
+    closing = ""
+    touched = ["1 AS __all"] if cut is None and not keys else []
+    if cut is not None:
+        parts = ["window_start", "window_end"] if cut.cumulative else ["window_start"]
+        told = {part: (references[part], _TIMESTAMP) for part in parts} | told
+        closing = _closing(cut, references["window_end"])
+        keys = ["number" if cut.overlaps else "window_start", *keys]
+        if cut.overlaps:
+            last = cut.store_last("pane")
+            touched = [f"unnest(range(first_window, {last} + 1)) AS number"]
+    touched += [name for name in keys if name != "number"]
+    # A part of the key goes by the name that the user gave it.
+    given = {output.expression: output.name for output in query.outputs}
+    return Rows(
+        tuple(keys),
+        f"SELECT DISTINCT {', '.join(touched)} FROM {{delta}}",
+        tuple((given.get(name, name), text, type) for name, (text, type) in told.items()),
+        tuple((output.name, output_types[f"o{i}"]) for i, output in enumerate(query.outputs)),
+        closing,
+    )
+
+
+def _closing(cut: Cut, end: str) -> str:
+    if not cut.overlaps and cut.zone is None:
+        # In terms of the column itself, so that the store skips the row groups of other times.
+        column, shift = "window_start", cut.size
+    else:
+        column, shift = end, 0
+    edges = [f"make_timestamptz({{{edge}}} - {shift})" for edge in ("before", "after")]
+    return f"({column} > {edges[0]} AND {column} <= {edges[1]})"
 
 
 def _place_columns(cut: Cut) -> list[TableColumn]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from headrace.model.definitions import Stream, View
-from headrace.plan.tables import Table, TableColumn, quote
+from headrace.plan.tables import Rows, Table, TableColumn, quote
 from headrace.plan.windowing import judged, levels_of
 from headrace.schema.types import DataType, parse_type
 
@@ -34,4 +34,11 @@ def plain_table(view: View, version: str, types: Mapping[str, DataType]) -> Tabl
         columns.append(TableColumn(f"o{i}", types[f"o{i}"]))
         outputs.append(f"o{i} AS {quote(output.name)}")
     shown = (*outputs, "CAST(1 AS BIGINT) AS _events", "true AS _closed")
-    return Table(view.name, version, tuple(columns), shown, appends=True)
+    keys = ("__partition", "__offset")
+    rows = Rows(
+        keys,
+        f"SELECT {', '.join(keys)} FROM {{delta}}",
+        tuple((name.strip("_"), name, parse_type("BIGINT")) for name in keys),
+        tuple((output.name, types[f"o{i}"]) for i, output in enumerate(view.query.outputs)),
+    )
+    return Table(view.name, version, tuple(columns), shown, appends=True, rows=rows)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from headrace.schema.types import DataType
 
-__all__ = ["Table", "TableColumn", "quote", "watermark_of"]
+__all__ = ["Rows", "Table", "TableColumn", "quote", "watermark_of"]
 
 
 def quote(name: str) -> str:
@@ -34,6 +34,23 @@ class TableColumn:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """What the rows of a view are to those who are told of changes.
+
+    `keys` are the columns of what is read that tell rows apart; `touched` selects those that
+    `{delta}` changes. `names` is the key as it is told: name, SQL and type of its parts. `closing`
+    tells the rows whose windows end in `({before}, {after}]`, in microseconds; empty when no row
+    ever changes by closing.
+    """
+
+    keys: tuple[str, ...]
+    touched: str
+    names: tuple[tuple[str, str, DataType], ...]
+    outputs: tuple[tuple[str, DataType], ...]
+    closing: str = ""
+
+
+@dataclass(frozen=True)
 class Table:
     """One version of a view's table.
 
@@ -51,6 +68,8 @@ class Table:
     appends: bool = False
     relation: str = ""
     expired: str = ""
+    retention_us: int | None = None
+    rows: Rows | None = None
 
     @property
     def name(self) -> str:

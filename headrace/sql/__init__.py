@@ -1,18 +1,19 @@
-"""SQL text into the model: `CREATE STREAM` and `CREATE MATERIALIZED VIEW`.
+"""SQL text into the model: `CREATE STREAM`, `CREATE MATERIALIZED VIEW` and `CREATE SINK`.
 
 Promises:
 - All problems of all files are reported at once, each with file, line and column, and with what
   to do; text of any kind raises DefinitionError and nothing else.
 - Definitions may stand in any order and in any file.
 - `parse_project({"f": definition.sql})` gives an equal definition, so its text can be kept
-  and read again (a view's together with its stream's).
+  and read again (a view's together with its stream's, a sink's with both).
 """
 
 from collections.abc import Mapping
 
 from headrace.errors import DefinitionError, Problem
-from headrace.model.definitions import Project, Stream, View
+from headrace.model.definitions import Project, Sink, Stream, View
 from headrace.model.validate import validate_project
+from headrace.sql.sinks import read_sink
 from headrace.sql.statements import Cursor, Statement, split_statements
 from headrace.sql.streams import read_stream
 from headrace.sql.text import Refused, Source, word
@@ -20,7 +21,7 @@ from headrace.sql.views import read_view
 
 __all__ = ["parse_project"]
 
-_KNOWN = "write CREATE STREAM ... or CREATE MATERIALIZED VIEW ... AS SELECT ..."
+_KNOWN = "write CREATE STREAM ..., CREATE MATERIALIZED VIEW ... AS SELECT ... or CREATE SINK ..."
 _REFUSED = {
     "DROP": "DROP is not a definition; delete the statement that creates it",
     "ALTER": "ALTER is not a definition; edit the statement that creates it",
@@ -37,7 +38,6 @@ _REFUSED = {
 _CREATE_REFUSED = {
     "TABLE": "CREATE TABLE (changelog topics) is not built yet; read the topic as a stream: "
     "CREATE STREAM",
-    "SINK": "CREATE SINK is not built yet; read the view with `headrace sql`",
     "VIEW": "views are kept up to date; write CREATE MATERIALIZED VIEW",
     "OR": "OR REPLACE is not needed: an edited definition replaces the old one; remove it",
     "FUNCTION": "functions of your own are not built yet; use Spark's",
@@ -53,12 +53,16 @@ def parse_project(sources: Mapping[str, str]) -> Project:
     problems: list[Problem] = []
     views: list[tuple[Statement, Cursor]] = []
     streams: list[Stream] = []
+    sinks: list[Sink] = []
     known: dict[str, Stream | None] = {}
     for statement in _read_statements(sources, problems):
         cursor = Cursor(statement.source, statement.tokens)
         try:
-            if _accept_create(statement, cursor) == "VIEW":
+            kind = _accept_create(statement, cursor)
+            if kind == "VIEW":
                 views.append((statement, cursor))
+            elif kind == "SINK":
+                sinks.append(read_sink(statement, cursor, problems))
             else:
                 name = cursor.peek()
                 known.setdefault(str(name.text).lower() if name else "", None)
@@ -70,8 +74,10 @@ def parse_project(sources: Mapping[str, str]) -> Project:
         except Refused as refused:
             problems += refused.problems
     found = [_read_view(statement, cursor, known, problems) for statement, cursor in views]
-    project = Project(tuple(streams), tuple(view for view in found if view is not None))
-    problems += validate_project(project)
+    read = tuple(view for view in found if view is not None)
+    project = Project(tuple(streams), read, tuple(sinks))
+    # A view that was refused would make its sinks look wrong too.
+    problems += validate_project(project, whole=len(read) == len(found))
     if problems:
         raise DefinitionError(list(dict.fromkeys(problems)))
     return project
@@ -106,7 +112,7 @@ def _read_view(
 
 
 def _accept_create(statement: Statement, cursor: Cursor) -> str:
-    """Pass over CREATE STREAM or CREATE MATERIALIZED VIEW. Refused: it is another statement."""
+    """Pass over CREATE and what is created. Refused: it is another statement."""
     first, second = cursor.peek(), cursor.peek(1)
     if not cursor.accept("CREATE"):
         advice = _REFUSED.get(word(first), f"this is not a definition; {_KNOWN}")
@@ -115,6 +121,8 @@ def _accept_create(statement: Statement, cursor: Cursor) -> str:
         kind = "STREAM"
     elif cursor.accept("MATERIALIZED", "VIEW"):
         kind = "VIEW"
+    elif cursor.accept("SINK"):
+        kind = "SINK"
     else:
         found = word(second) or "alone"
         raise cursor.refuse(_CREATE_REFUSED.get(found, f"CREATE {found} is not known; {_KNOWN}"))

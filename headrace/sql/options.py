@@ -16,8 +16,6 @@ __all__ = ["Option", "read_options"]
 _LATER = {
     "unique": "duplicates are not dropped yet; remove it",
     "unique_within": "duplicates are not dropped yet; remove it",
-    "emit": "there are no sinks and subscriptions yet, and tables hold every row; remove it",
-    "mode": "there are no sinks and subscriptions yet, and tables hold every row; remove it",
     "versioned": "there are no tables yet; remove it",
 }
 

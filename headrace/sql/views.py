@@ -11,12 +11,13 @@ from headrace.sql.durations import parse_duration
 from headrace.sql.options import Option, read_options
 from headrace.sql.queries import QueryReader
 from headrace.sql.select import Clauses, read_clauses
+from headrace.sql.sinks import read_emit
 from headrace.sql.statements import Cursor, Statement
 from headrace.sql.text import Source, word
 
 __all__ = ["VIEW_OPTIONS", "read_view"]
 
-VIEW_OPTIONS = ("allowed_lateness", "late", "retention", "time_zone")
+VIEW_OPTIONS = ("allowed_lateness", "late", "retention", "time_zone", "emit")
 
 #: Streams by name in lower case; None for one whose own statement was refused.
 Streams = Mapping[str, Stream | None]
@@ -65,10 +66,13 @@ def read_view(
             )
             return None
         query = replace(query, window=replace(query.window, zone=zone.text))
+    emit, emit_every_us = read_emit(source, options, problems)
     view = View(
         name.text,
         query,
         lateness_us or 0,
+        emit=emit,
+        emit_every_us=emit_every_us,
         late=options["late"].text if "late" in options else "topic",
         retention_us=retention_us,
         sql=statement.sql,

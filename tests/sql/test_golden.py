@@ -20,7 +20,7 @@ from headrace.sql import parse_project
 GOLDEN = Path(__file__).parent / "golden"
 STREAMS = (GOLDEN / "streams.sql").read_text()
 FILES = sorted(path.name for path in GOLDEN.glob("*.sql") if path.name != "streams.sql")
-ANSWER = re.compile(r"-- (error|stream|view|where|window|key|call|output|having): ")
+ANSWER = re.compile(r"-- (error|stream|view|where|window|key|call|output|having|sink): ")
 
 
 class Case(NamedTuple):
@@ -55,7 +55,8 @@ def dump_view(view: View) -> list[str]:
     kind = "grouped" if query.grouped else "plain"
     late = "" if view.late == "topic" else f", late {view.late}"
     kept = "" if view.retention_us is None else f", kept {view.retention_us} us"
-    lateness = f"{view.allowed_lateness_us} us{late}{kept}"
+    told = f", emit {view.emit} {view.emit_every_us or ''}".rstrip()
+    lateness = f"{view.allowed_lateness_us} us{late}{kept}{'' if view.emit == 'changes' else told}"
     lines = [f"-- view: {view.name}, {kind} over {query.stream}, {lateness}"]
     if query.where is not None:
         lines.append(f"-- where: {query.where}")
@@ -88,7 +89,11 @@ def run(case: Case) -> list[str]:
         return [f"-- error: {problem}" for problem in error.problems]
     check_round_trip(project)
     lines = [line for stream in project.streams[given:] for line in dump_stream(stream)]
-    return lines + [line for view in project.views for line in dump_view(view)]
+    lines += [line for view in project.views for line in dump_view(view)]
+    return lines + [
+        f"-- sink: {sink.name} of {sink.view} to {sink.topic}, {sink.mode}"
+        for sink in project.sinks
+    ]
 
 
 def check_round_trip(project: Project) -> None:

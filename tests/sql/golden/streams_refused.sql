@@ -117,11 +117,11 @@ CREATE STREAM (x INT)
 
 -- case: a name that is taken
 CREATE STREAM Payments (x INT)
--- error: case.sql:1:1: Payments is defined at streams.sql:1:1 already (streams and views share their names; upper and lower case do not count); rename one
+-- error: case.sql:1:1: Payments is defined at streams.sql:1:1 already (streams, views and sinks share their names; upper and lower case do not count); rename one
 
 -- case: a view with the name of a stream
 CREATE MATERIALIZED VIEW notes AS SELECT text FROM notes
--- error: case.sql:1:1: notes is defined at streams.sql:8:1 already (streams and views share their names; upper and lower case do not count); rename one
+-- error: case.sql:1:1: notes is defined at streams.sql:8:1 already (streams, views and sinks share their names; upper and lower case do not count); rename one
 
 -- case: a watermark on an unknown column
 CREATE STREAM a (time TIMESTAMP NOT NULL, WATERMARK FOR tme AS tme)

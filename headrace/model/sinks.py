@@ -1,0 +1,84 @@
+"""What holds for every sink: its name, its topic, and that nothing comes back to where it began."""
+
+from collections.abc import Mapping
+
+from headrace.errors import Location, Problem
+from headrace.model.definitions import Project, Sink
+from headrace.model.names import closest, name_fault, topic_fault
+
+__all__ = ["MODES", "sink_problems", "validate_sink"]
+
+MODES = ("upsert", "retract")
+
+
+def validate_sink(sink: Sink, places: Mapping[str, Location]) -> list[Problem]:
+    """Return every problem of one sink by itself; `places` are as in `validate.py`."""
+    faults = [("name", name_fault("sink", sink.name)), ("topic", topic_fault(sink.topic))]
+    if sink.mode not in MODES:
+        message = (
+            f"mode {sink.mode!r} is not known{closest(sink.mode, MODES)}; write 'upsert' (the "
+            "newest row of a key, and a tombstone for one that is gone) or 'retract' (what no "
+            "longer holds is told too)"
+        )
+        faults.append(("mode", message))
+    return [
+        Problem(places.get(subject, sink.location), fault)
+        for subject, fault in faults
+        if fault is not None
+    ]
+
+
+def sink_problems(project: Project, side_topics: set[str], *, whole: bool) -> list[Problem]:
+    """Return what is wrong between sinks, and between them and everything else.
+
+    `whole` is false when some views could not be read: a sink of an unknown view proves nothing.
+    """
+    problems: list[Problem] = []
+    views = {view.name: view for view in project.views}
+    taken: dict[str, Sink] = {}
+    for sink in project.sinks:
+        if sink.view not in views:
+            if whole:
+                known = closest(sink.view, list(views))
+                message = f"sink {sink.name} is fed by {sink.view}, which is not a view{known}"
+                problems.append(Problem(sink.location, message))
+            continue
+        first = taken.setdefault(sink.topic, sink)
+        if first is not sink:
+            message = (
+                f"sink {sink.name} writes to {sink.topic}, as {first.name} at {first.location} "
+                "does; nobody could tell their rows apart, so give each its own topic"
+            )
+            problems.append(Problem(sink.location, message))
+        if sink.topic in side_topics:
+            message = (
+                f"sink {sink.name} writes to {sink.topic}, where this project puts records aside; "
+                "choose another topic"
+            )
+            problems.append(Problem(sink.location, message))
+    problems += [
+        Problem(
+            sink.location,
+            f"sink {sink.name} writes to {sink.topic}, which feeds the very view it comes from: "
+            "its rows would come back for ever; choose another topic",
+        )
+        for sink in project.sinks
+        if sink.view in views and _feeds(project, sink.topic, views[sink.view].query.stream)
+    ]
+    return problems
+
+
+def _feeds(project: Project, topic: str, stream: str) -> bool:
+    """Whether what is written to a topic reaches a stream, through views and sinks."""
+    reached: set[str] = set()
+    waiting = [topic]
+    while waiting:
+        here = waiting.pop()
+        if here in reached:
+            continue
+        reached.add(here)
+        for each in project.streams:
+            if each.topic == here:
+                views = {view.name for view in project.views_over(each.name)}
+                waiting += [sink.topic for sink in project.sinks if sink.view in views]
+    return any(each.name == stream and each.topic in reached for each in project.streams)
