@@ -22,6 +22,8 @@ POINTS = {
     "before_publish": "turn step 8: committed, nothing of the outbox is in the log",
     "during_publish": "turn step 8: one entry is in the log, the ledger does not know it",
     "after_publish": "turn step 8: published and noted",
+    "sink_before_append": "a turn's rows for a sink are committed, none is in its topic",
+    "sink_after_append": "they are in the topic, the ledger does not know it yet",
     "before_swap": "a new version is level, not yet swapped in",
     "log_torn": "an append wrote half a batch",
     "log_before_sync": "an append is written, not synced",

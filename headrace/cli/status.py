@@ -83,6 +83,9 @@ def status_tables(found: dict[str, Any]) -> "Group":
     ]
     bounds = " ".join(f"{name}={value}" for name, value in found["bounds"].items())
     parts.append(Text(f"outbox: {found['outbox_records']:,} records waiting"))
+    if found["sinks"]:
+        parts.append(_table("sinks", found["sinks"]))
+        parts.append(Text(f"sinks: {found['emission_rows']:,} rows waiting"))
     if found["void_markers"]:
         parts.append(
             Text(

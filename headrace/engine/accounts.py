@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.engine.emitting import Emitting
 from headrace.engine.folding import Outcome
 from headrace.engine.outset import Outset
 from headrace.engine.stamping import Dead, Summary
@@ -13,6 +14,7 @@ from headrace.errors import EngineError
 from headrace.ledger.entries import (
     Commit,
     Counters,
+    Emission,
     HoldingState,
     OutboxEntry,
     Owner,
@@ -42,6 +44,7 @@ class Accounts:
         summaries: Sequence[Summary],
         outcomes: dict[Fold, Outcome],
         asides: Sequence[SetAside],
+        emitting: Emitting,
     ) -> None:
         self._unit = unit
         self._planned = planned
@@ -49,6 +52,7 @@ class Accounts:
         self._summaries = summaries
         self._outcomes = outcomes
         self._asides = list(asides)
+        self._emitting = emitting
 
     def set_aside(self, view: str, reason: str) -> None:
         """Leave a view out of this turn, as failed."""
@@ -83,6 +87,7 @@ class Accounts:
             report,
             tuple(self._asides),
             self._outset.void_markers,
+            self._emissions(),
             seeds=tuple(self._seeds()),
         )
 
@@ -103,6 +108,11 @@ class Accounts:
                     f"stream {stream} up to offset {range.end}, and this part is missing. The turn "
                     f"is not committed. This is a fault of Headrace; please report it."
                 )
+
+    def _emissions(self) -> tuple[Emission, ...]:
+        before = self._unit.progress
+        after = {**before, **self._progress()}
+        return tuple(self._emitting.of_turn(self._outcomes, before, after))
 
     def _owned(self) -> list[str]:
         return [name for name, source in self._unit.sources.items() if source.owned]

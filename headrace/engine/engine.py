@@ -15,13 +15,14 @@ from pyspark.sql import SparkSession
 
 from headrace import faults
 from headrace.engine.analysis import plan_view
+from headrace.engine.emitting import Emitting
 from headrace.engine.outset import Outset
 from headrace.engine.planning import Ends, Planner
 from headrace.engine.settings import Settings
 from headrace.engine.turn import Tools, take_turn
 from headrace.engine.unit import Source, Unit
 from headrace.engine.versions import decide_changes
-from headrace.errors import DefinitionError, Problem
+from headrace.errors import DefinitionError, MergeFailed, Problem
 from headrace.ledger.entries import (
     MAIN,
     Holding,
@@ -33,7 +34,7 @@ from headrace.ledger.entries import (
 from headrace.log.base import DEFAULT_PARTITIONS, Log
 from headrace.model.definitions import Project
 from headrace.plan.fold import Fold
-from headrace.plan.tables import Table
+from headrace.sinks.emissions import publish_emissions
 from headrace.sinks.outbox import ensure_topic, publish
 from headrace.sql import parse_project
 from headrace.store.base import Store
@@ -79,8 +80,18 @@ class Engine:
         self.on_turn: Callable[[TurnReport], None] = lambda _: None
         self._wanted: set[tuple[str, str]] = set()  # names and versions of the project's views
         self._pool = ThreadPoolExecutor(MAX_VIEW_THREADS, thread_name_prefix="view")
-        self.tools = Tools(spark, log, store, self._pool, publishes)
-        self.planner = Planner(log, store, self.settings, lambda: self.units, wall=wall, ends=ends)
+        views = {view.name: view for view in project.views}
+        self.emitting = Emitting(project.sinks, views, wall)
+        self.tools = Tools(spark, log, store, self._pool, self.emitting, publishes)
+        self.planner = Planner(
+            log,
+            store,
+            self.settings,
+            lambda: self.units,
+            lambda unit: self.emitting.is_due(unit.folds),
+            wall=wall,
+            ends=ends,
+        )
         self.join_lock = threading.Lock()  # held by a unit that is, or waits to be, swapped in
 
     def start(self) -> None:
@@ -106,12 +117,29 @@ class Engine:
         self._open_units(folds)
         tables = [fold.table for fold in self.units[MAIN].folds]
         self.tools.store.show(self.epoch, MAIN, tables)
+        self._tell_sinks()
         self.publish()
+
+    def _tell_sinks(self) -> None:
+        """Let the store know the sinks, and which version of its view each is told of."""
+        with self.tools.store.open() as snapshot:
+            known = snapshot.tellings()
+        told = {(telling.view, telling.version) for telling in known}
+        shown: dict[str, Fold] = {}
+        clocks: dict[str, Mapping[StreamPartition, Progress]] = {}
+        for unit in sorted(self.units.values(), key=lambda unit: unit.name != MAIN):
+            for fold in unit.folds:
+                # A view that was set aside is seen as it stands; one that is built is not yet.
+                aside = fold.name not in shown and (fold.name, fold.version) in told
+                if unit.name == MAIN or aside:
+                    shown[fold.name], clocks[fold.name] = fold, unit.progress
+        self.tools.store.tell(self.epoch, self.emitting.begin(shown, clocks, known))
 
     def publish(self) -> None:
         """Publish what waits in the outbox, from turns that could not. Unreachable."""
         if self.tools.publishes:
             publish(self.tools.log, self.tools.store, self.epoch)
+            publish_emissions(self.tools.log, self.tools.store, self.epoch)
 
     def _plan_project(self) -> dict[tuple[str, str], Fold]:
         problems: list[Problem] = []
@@ -251,9 +279,21 @@ class Engine:
             if self._stays_apart(unit) or not level:
                 return False
             faults.reach("before_swap")
-            self.tools.store.show(self.epoch, unit.name, self._shown_with(unit))
+            brought = self._shown_with(unit)
+            older = {fold.name: fold.table for each in (*replaced, main) for fold in each.folds}
+            swaps = self.emitting.of_swap(brought, older, unit.progress)
+            tables = [fold.table for fold in brought]
+            try:
+                self.tools.store.show(self.epoch, unit.name, tables, swaps)
+            except MergeFailed as error:
+                unit.state, unit.reason = HoldingState.FAILED, str(error)
+                logger.warning("%s is not swapped in: %s", unit.name, error)
+                return False
+            self.emitting.swapped(swaps)
             self._merge_units(main, unit, replaced)
         logger.info("%s: level, and swapped in", ", ".join(fold.name for fold in unit.folds))
+        if swaps:
+            self.publish()
         return True
 
     def _stays_apart(self, unit: Unit) -> bool:
@@ -296,15 +336,15 @@ class Engine:
                 return False
         return True
 
-    def _shown_with(self, unit: Unit) -> list[Table]:
-        """Return the tables that get their names when a unit is swapped in.
+    def _shown_with(self, unit: Unit) -> list[Fold]:
+        """Return the folds whose tables get their names when a unit is swapped in.
 
         Views that were set aside while their stream's new version was built are among them: what
         the old version said of them is gone with it.
         """
         brought = {source.owner for source in unit.sources.values() if source.owned}
         return [
-            fold.table
+            fold
             for other in self.units.values()
             for fold in other.folds
             if other is unit or other.sources[fold.stream.name].owner in brought

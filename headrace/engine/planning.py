@@ -38,7 +38,7 @@ Ends = Mapping[tuple[str, Partition], int]
 class Planner:
     """Plans the turns of an engine's units. With `ends` no turn reads further than those offsets.
 
-    `units` tells the units there are now.
+    `units` tells the units there are now, `has_to_tell` whether a sink of one waits to be told.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class Planner:
         store: Store,
         settings: Settings,
         units: Callable[[], Mapping[str, Unit]],
+        has_to_tell: Callable[[Unit], bool],
         *,
         wall: Callable[[], int],
         ends: Ends | None = None,
@@ -60,6 +61,7 @@ class Planner:
         self._store = store
         self._settings = settings
         self._units = units
+        self._has_to_tell = has_to_tell
         self._ends = ends
 
     def begin(self, *, writes: bool) -> int:
@@ -86,7 +88,7 @@ class Planner:
             outset = set_out(unit, self.time.book, until)
             planned = self._journalled(unit) or self._plan(unit, extents, max_records)
             if planned is None:
-                if outset.progress == unit.progress:
+                if outset.progress == unit.progress and not self._has_to_tell(unit):
                     unit.time_offset = until
                     return None
                 planned = PlannedTurn(unit.name, unit.turn + 1, self.epoch, ())

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from headrace import faults
 from headrace.engine.accounts import Accounts
+from headrace.engine.emitting import Emitting
 from headrace.engine.folding import Outcome, TooManyFailures
 from headrace.engine.gears import Gear, LongGear, ShortGear
 from headrace.engine.outset import Outset
@@ -22,6 +23,7 @@ from headrace.ledger.entries import (
 )
 from headrace.log.base import Log
 from headrace.plan.fold import Fold
+from headrace.sinks.emissions import publish_emissions
 from headrace.sinks.outbox import publish
 from headrace.store.base import Store
 
@@ -41,6 +43,7 @@ class Tools:
     log: Log
     store: Store
     pool: ThreadPoolExecutor
+    emitting: Emitting
     publishes: bool = True
 
 
@@ -69,8 +72,9 @@ def take_turn(
     4. **Step** the keyed operators. (No definition makes one yet.)
     5. **Fold**: each view splits off late records; Spark aggregates the rest into a small delta.
     6. **Stage** the deltas; nobody can see them yet.
-    7. **Commit** deltas, positions, clocks, counters and outbox in one transaction.
-    8. **Publish** the outbox to its topics, once whatever crashes.
+    7. **Commit** deltas, positions, clocks, counters, outbox and what sinks are told in one
+       transaction.
+    8. **Publish** the outbox and the sinks' rows to their topics, once whatever crashes.
 
     A view whose work fails is set aside at the position where the turn began, and the turn is
     committed without it. In a long turn tasks do steps 2 and 3 while Spark runs step 5.
@@ -97,7 +101,7 @@ def take_turn(
         # 5. Fold
         outcomes, asides = _fold_views(unit, tools.pool, gear)
         summaries = gear.summaries()
-        accounts = Accounts(unit, planned, outset, summaries, outcomes, asides)
+        accounts = Accounts(unit, planned, outset, summaries, outcomes, asides, tools.emitting)
         faults.reach("after_fold")
         watch.lap("fold")
     finally:
@@ -124,6 +128,7 @@ def take_turn(
     unit.time_offset = commit.time_offset
     unit.progress.update(commit.progress)
     unit.turn = planned.turn
+    tools.emitting.told(commit.emissions)
     unit.summaries = summaries
     for aside in commit.set_aside:
         logger.warning("view %s is set aside: %s", aside.view, aside.reason)
@@ -132,6 +137,8 @@ def take_turn(
     # 8. Publish
     if tools.publishes and commit.outbox:
         publish(tools.log, tools.store, planned.epoch)
+    if tools.publishes and commit.emissions:
+        publish_emissions(tools.log, tools.store, planned.epoch)
     watch.lap("publish")
     return replace(commit.report, milliseconds=watch.milliseconds)
 

@@ -23,7 +23,6 @@ __all__ = [
     "Commit",
     "Counters",
     "Emission",
-    "EmittedRow",
     "Holding",
     "HoldingState",
     "OutboxEntry",
@@ -34,6 +33,7 @@ __all__ = [
     "SetAside",
     "StreamPartition",
     "StreamRange",
+    "Swap",
     "Telling",
     "TurnReport",
 ]
@@ -140,7 +140,7 @@ class Emission:
     """What a turn has to tell one sink: how the rows of its view change.
 
     W goes from `before_us` to `after_us`; NEVER is -infinity. With `final` only closed rows are
-    told. Unless `due`, what changes is kept until it is.
+    told. With `every` what changes is kept until it is `due`.
     """
 
     sink: str
@@ -150,6 +150,7 @@ class Emission:
     before_us: int
     after_us: int
     final: bool = False
+    every: bool = False
     due: bool = True
 
 
@@ -164,14 +165,12 @@ class Telling:
     mode: str
 
 
-class EmittedRow(NamedTuple):
-    """A row to publish to a sink's topic; numbers grow. No value: the row is gone."""
+@dataclass(frozen=True)
+class Swap:
+    """A version that takes the place of another for a sink; `before` is None for the first."""
 
-    number: int
-    sink: str
-    topic: str
-    key: str
-    value: str | None
+    before: Table | None
+    emission: Emission
 
 
 @dataclass(frozen=True)

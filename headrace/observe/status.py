@@ -66,6 +66,17 @@ class ViewStatus:
 
 
 @dataclass(frozen=True)
+class SinkStatus:
+    """A sink and the version of its view that it was told of last; none before the first."""
+
+    name: str
+    view: str
+    version: str
+    topic: str
+    mode: str
+
+
+@dataclass(frozen=True)
 class UnitStatus:
     """A unit and its last turn; `last` is None before the first one."""
 
@@ -82,7 +93,9 @@ class Status:
     streams: tuple[StreamStatus, ...]
     views: tuple[ViewStatus, ...]
     units: tuple[UnitStatus, ...]
+    sinks: tuple[SinkStatus, ...]
     outbox_records: int
+    emission_rows: int  # that wait to be published to sinks
     void_markers: int  # records in headrace.time that no engine of ours wrote; they change nothing
     bounds: Settings
 
@@ -146,7 +159,12 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
         tuple(streams),
         tuple(views),
         turned,
+        tuple(
+            SinkStatus(each.sink, each.view, each.version, each.topic, each.mode)
+            for each in snapshot.tellings()
+        ),
         snapshot.outbox_records(),
+        snapshot.emission_rows(),
         snapshot.void_markers(),
         settings,
     )

@@ -15,6 +15,7 @@ import pyarrow as pa
 from headrace.ledger.entries import (
     Commit,
     Counters,
+    Emission,
     Holding,
     OutboxEntry,
     Owner,
@@ -22,6 +23,8 @@ from headrace.ledger.entries import (
     Progress,
     Seed,
     StreamPartition,
+    Swap,
+    Telling,
     TurnReport,
 )
 from headrace.plan.tables import Table
@@ -84,6 +87,22 @@ class Snapshot(Protocol):
         """Return how many records wait to be published."""
         ...
 
+    def store_id(self) -> str:
+        """Return what tells this store from every other one, also one made in its place."""
+        ...
+
+    def tellings(self) -> list[Telling]:
+        """Return every sink and the version of its view that it was told of last."""
+        ...
+
+    def emissions(self, *, limit: int) -> pa.Table:
+        """Return rows to be published, in order: number, sink, topic, key, value."""
+        ...
+
+    def emission_rows(self) -> int:
+        """Return how many rows wait to be published to sinks."""
+        ...
+
     def state_rows(self) -> dict[str, int]:
         """Return how many rows the physical table of every version has, by its name."""
         ...
@@ -129,12 +148,25 @@ class Store(Protocol):
         """Make a turn visible. EngineFenced, MergeFailed (names the view), DiskFull."""
         ...
 
-    def show(self, epoch: int, unit: str, tables: Sequence[Table]) -> None:
+    def show(
+        self, epoch: int, unit: str, tables: Sequence[Table], swaps: Sequence[Swap] = ()
+    ) -> None:
         """Give tables their public names; versions that a unit brings replace the older ones.
 
         In one transaction: the unit's holdings and progress pass to the main unit, whose position
-        must be the same; replaced versions are dropped.
+        must be the same; replaced versions are dropped, and sinks are told the difference.
         """
+        ...
+
+    def tell(self, epoch: int, sinks: Sequence[tuple[Telling, Emission | None]]) -> None:
+        """Let the ledger's sinks be these; what a new one has to be told waits to be published.
+
+        Without an emission the view has no version yet that readers see.
+        """
+        ...
+
+    def emitted(self, numbers: Mapping[str, int]) -> None:
+        """Forget rows that are in the log: from each topic up to a number."""
         ...
 
     def drop(self, epoch: int, holdings: Sequence[Holding]) -> None:

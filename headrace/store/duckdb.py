@@ -8,6 +8,7 @@ memory: after a crash the journalled range runs again and makes them anew.
 import json
 import os
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 
@@ -18,12 +19,15 @@ from headrace.errors import EngineFenced, MergeFailed, StoreError
 from headrace.ledger.entries import (
     MAIN,
     Commit,
+    Emission,
     Holding,
     PlannedTurn,
     Progress,
     Seed,
     StreamPartition,
     StreamRange,
+    Swap,
+    Telling,
 )
 from headrace.ledger.laws import check_laws
 from headrace.log.base import Partition, Range
@@ -32,6 +36,7 @@ from headrace.store.duckdb_commit import write_turn
 from headrace.store.duckdb_errors import translated
 from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_schema import SCHEMA, SCHEMA_VERSION
+from headrace.store.duckdb_sinks import keep_rows, set_sinks, tell_swaps
 from headrace.store.duckdb_snapshot import DuckDBSnapshot
 from headrace.store.duckdb_tables import create, show
 from headrace.store.duckdb_versions import (
@@ -70,8 +75,8 @@ class DuckDBStore:
         # The epoch begins at the clock, so that a store made anew is newer than the one before it
         # to the log, which remembers the epochs of its producers.
         self._file.run(
-            "INSERT INTO headrace.engine SELECT ?, ? WHERE NOT EXISTS (FROM headrace.engine)",
-            [SCHEMA_VERSION, int(time.time())],
+            "INSERT INTO headrace.engine SELECT ?, ?, ? WHERE NOT EXISTS (FROM headrace.engine)",
+            [SCHEMA_VERSION, int(time.time()), uuid.uuid4().hex[:12]],
         )
         self._file.run(
             "INSERT INTO headrace.units SELECT ?, 0, 0, 0, NULL, NULL "
@@ -126,14 +131,33 @@ class DuckDBStore:
             self._check_epoch(epoch)
             hold_versions(self._file, holdings, progress)
 
-    def show(self, epoch: int, unit: str, tables: Sequence[Table]) -> None:
+    def show(
+        self, epoch: int, unit: str, tables: Sequence[Table], swaps: Sequence[Swap] = ()
+    ) -> None:
         """Give tables their public names; versions that a unit brings replace the older ones."""
         with self._file.transaction():
             self._check_epoch(epoch)
+            keep_rows(self._file, swaps)
             if unit != MAIN:
                 join_main(self._file, unit)
             for table in tables:
                 self._file.run(show(table))
+            tell_swaps(self._file, swaps)
+
+    def tell(self, epoch: int, sinks: Sequence[tuple[Telling, Emission | None]]) -> None:
+        """Let the ledger's sinks be these; what a new one has to be told waits to be published."""
+        with self._file.transaction():
+            self._check_epoch(epoch)
+            set_sinks(self._file, sinks)
+
+    def emitted(self, numbers: Mapping[str, int]) -> None:
+        """Forget rows that are in the log: from each topic up to a number."""
+        with self._file.transaction():
+            for topic, number in numbers.items():
+                self._file.run(
+                    "DELETE FROM headrace.emissions WHERE topic = ? AND number <= ?",
+                    [topic, number],
+                )
 
     def drop(self, epoch: int, holdings: Sequence[Holding]) -> None:
         """Forget versions that no definition names any more, and their tables."""

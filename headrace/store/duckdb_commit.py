@@ -9,6 +9,7 @@ import pyarrow as pa
 from headrace.errors import MergeFailed
 from headrace.ledger.entries import Commit, OutboxEntry, Seed
 from headrace.plan.tables import Table, watermark_of
+from headrace.store.duckdb_emission import Teller
 from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_tables import merge, physical
 from headrace.store.duckdb_versions import clock_row, set_aside, set_progress
@@ -28,6 +29,9 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     unit = commit.planned.unit
     for aside in commit.set_aside:
         set_aside(file, unit, aside)
+    tellers = [Teller(file, each, number) for number, each in enumerate(commit.emissions)]
+    for teller in tellers:
+        teller.look(commit.deltas[teller.emission.table])
     for table, deltas in commit.deltas.items():
         for delta in deltas:
             _merge(file, table, delta)
@@ -35,6 +39,8 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     before = _watermarks(file, kept)
     set_progress(file, unit, commit.progress)
     _expire(file, kept, before)
+    for teller in tellers:
+        teller.tell()
     _add_counters(file, commit)
     for entry in commit.outbox:
         _add_outbox(file, entry)

@@ -6,7 +6,7 @@ SCHEMA_VERSION = 3
 
 SCHEMA = (
     "CREATE SCHEMA headrace",
-    "CREATE TABLE headrace.engine (schema_version INTEGER, epoch BIGINT)",
+    "CREATE TABLE headrace.engine (schema_version INTEGER, epoch BIGINT, store_id VARCHAR)",
     # `turn` is the last one committed. The planned one follows it; NULL when there is none.
     # `planned_ranges` is [[stream, topic, partition, start, end], ...].
     """CREATE TABLE headrace.units (
@@ -28,6 +28,14 @@ SCHEMA = (
     """CREATE TABLE headrace.outbox (
         number BIGINT, topic VARCHAR, source_topic VARCHAR, source_partition INTEGER,
         producer_id VARCHAR, offsets BIGINT[], reasons VARCHAR[])""",
+    # Rows for the topics of sinks; a sink's producer is named by the store, since another store
+    # numbers its rows anew.
+    "CREATE SEQUENCE headrace.emission_numbers",
+    """CREATE TABLE headrace.emissions (
+        number BIGINT, sink VARCHAR, topic VARCHAR, key VARCHAR, value VARCHAR)""",
+    # `version` is the one of the view that the sink was told of last; '' before the first.
+    """CREATE TABLE headrace.sinks (
+        sink VARCHAR, view VARCHAR, version VARCHAR, topic VARCHAR, mode VARCHAR)""",
     """CREATE TABLE headrace.seeds (
         stream VARCHAR, version VARCHAR, partition INTEGER, next_offset BIGINT,
         clock_us BIGINT, watermark_us BIGINT, delay_us BIGINT, records_us BIGINT,

@@ -16,6 +16,7 @@ from headrace.ledger.entries import (
     Owner,
     Progress,
     StreamPartition,
+    Telling,
     TurnReport,
 )
 from headrace.log.base import Partition, Range
@@ -24,6 +25,7 @@ from headrace.store.base import MAX_ROWS, MAX_SECONDS
 from headrace.store.duckdb_commit import SUM_COUNTERS
 from headrace.store.duckdb_errors import translated
 from headrace.store.duckdb_query import read_query
+from headrace.store.duckdb_sinks import TELLINGS
 from headrace.store.duckdb_tables import physical
 from headrace.store.duckdb_versions import CLOCK, read_clock
 
@@ -114,6 +116,22 @@ class DuckDBSnapshot:
         """Return how many records wait to be published."""
         rows = self._fetch("SELECT coalesce(sum(len(offsets)), 0) FROM headrace.outbox")
         return int(rows[0][0])
+
+    def store_id(self) -> str:
+        """Return what tells this store from every other one, also one made in its place."""
+        return str(self._fetch("SELECT store_id FROM headrace.engine")[0][0])
+
+    def tellings(self) -> list[Telling]:
+        """Return every sink and the version of its view that it was told of last."""
+        return [Telling(*row) for row in self._fetch(TELLINGS)]
+
+    def emissions(self, *, limit: int) -> pa.Table:
+        """Return rows to be published, in order: number, sink, topic, key, value."""
+        return self._arrow(f"FROM headrace.emissions ORDER BY number LIMIT {limit}")
+
+    def emission_rows(self) -> int:
+        """Return how many rows wait to be published to sinks."""
+        return int(self._fetch("SELECT count(*) FROM headrace.emissions")[0][0])
 
     def state_rows(self) -> dict[str, int]:
         """Return how many rows every physical table has."""

@@ -1,0 +1,130 @@
+"""Which sinks are told of a turn, and when: the engine's side of emission (DESIGN, section 4).
+
+- `changes`: with every turn that changes something.
+- `every`: at most so often by this engine's clock; what changes meanwhile is kept in the store.
+- `final`: when rows close, and then when they are corrected.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headrace.ledger.entries import Emission, Progress, StreamPartition, Swap, Telling
+from headrace.model.definitions import Sink, View
+from headrace.plan.fold import Fold
+from headrace.plan.tables import Table
+from headrace.time.clocks import NEVER
+
+__all__ = ["Emitting"]
+
+Clocks = Mapping[StreamPartition, Progress]
+
+
+@dataclass
+class Emitting:
+    """The sinks of a project and the versions they are told of; `wall` never goes back."""
+
+    sinks: Sequence[Sink]
+    views: Mapping[str, View]
+    wall: Callable[[], int]
+    _versions: dict[str, str] = field(default_factory=dict)  # by sink
+    _told_us: dict[str, int] = field(default_factory=dict)
+    _waiting: set[str] = field(default_factory=set)  # sinks that may have something kept
+
+    def begin(
+        self, shown: Mapping[str, Fold], clocks: Mapping[str, Clocks], known: Iterable[Telling]
+    ) -> list[tuple[Telling, Emission | None]]:
+        """Return what the store has to know of every sink, given the folds that readers see.
+
+        `clocks` are those of the unit of each view, `known` what the store knows already.
+        """
+        self._waiting = {sink.name for sink in self.sinks}
+        told = {telling.sink: telling.version for telling in known}
+        found: list[tuple[Telling, Emission | None]] = []
+        for sink in self.sinks:
+            fold = shown.get(sink.view)
+            version = told.get(sink.name, "") if fold is None else fold.version
+            self._versions[sink.name] = version
+            telling = Telling(sink.name, sink.view, version, sink.topic, sink.mode)
+            emission = None
+            if fold is not None:
+                watermark_us = _watermark(clocks[sink.view], fold.stream.name)
+                emission = self._emission(sink, fold.table, watermark_us, watermark_us)
+            found.append((telling, emission))
+        return found
+
+    def of_turn(self, folds: Iterable[Fold], before: Clocks, after: Clocks) -> list[Emission]:
+        """Return what a turn that takes clocks from `before` to `after` has to tell."""
+        found = []
+        for fold in folds:
+            for sink in self.sinks:
+                if (sink.view, self._versions.get(sink.name)) == (fold.name, fold.version):
+                    stream = fold.stream.name
+                    watermarks = _watermark(before, stream), _watermark(after, stream)
+                    found.append(self._emission(sink, fold.table, *watermarks))
+        return found
+
+    def of_swap(
+        self, folds: Iterable[Fold], before: Mapping[str, Table], clocks: Clocks
+    ) -> list[Swap]:
+        """Return what sinks have to be told when these folds take the place of older versions."""
+        swaps = []
+        for fold in folds:
+            watermark_us = _watermark(clocks, fold.stream.name)
+            for sink in self.sinks:
+                version = self._versions.get(sink.name, "")
+                if sink.view == fold.name and version != fold.version:
+                    old = before.get(fold.name)
+                    known = old if old is not None and old.version == version else None
+                    emission = self._emission(sink, fold.table, watermark_us, watermark_us)
+                    swaps.append(Swap(known, emission))
+        return swaps
+
+    def swapped(self, swaps: Sequence[Swap]) -> None:
+        """Go on with the new versions, once they are swapped in."""
+        for swap in swaps:
+            self._versions[swap.emission.sink] = swap.emission.table.version
+
+    def told(self, emissions: Iterable[Emission]) -> None:
+        """Note what a committed turn has told."""
+        for emission in emissions:
+            if emission.every and emission.due:
+                self._told_us[emission.sink] = self.wall()
+                self._waiting.discard(emission.sink)
+            elif emission.every:
+                self._waiting.add(emission.sink)
+
+    def is_due(self, folds: Iterable[Fold]) -> bool:
+        """Whether a sink of these views waits to be told, and it is time."""
+        views = {fold.name for fold in folds}
+        return any(
+            sink.view in views
+            and self.views[sink.view].emit == "every"
+            and sink.name in self._waiting
+            and self._due(sink)
+            for sink in self.sinks
+        )
+
+    def _emission(self, sink: Sink, table: Table, before_us: int, after_us: int) -> Emission:
+        view = self.views[sink.view]
+        every = view.emit == "every"
+        return Emission(
+            sink.name,
+            sink.topic,
+            sink.mode,
+            table,
+            before_us,
+            after_us,
+            final=view.emit == "final",
+            every=every,
+            due=not every or self._due(sink),
+        )
+
+    def _due(self, sink: Sink) -> bool:
+        told_us = self._told_us.get(sink.name)
+        return told_us is None or self.wall() - told_us >= self.views[sink.view].emit_every_us
+
+
+def _watermark(clocks: Clocks, stream: str) -> int:
+    return min(
+        (p.clock.watermark_us for k, p in clocks.items() if k.stream == stream), default=NEVER
+    )

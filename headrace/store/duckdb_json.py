@@ -1,0 +1,60 @@
+"""Rows as JSON text, made by the store itself: the same text that `headrace sql --json` prints.
+
+Lossless: a decimal with decimals is text, as is what is no number in JSON (NaN, infinity); bytes
+are base64; times are ISO 8601 in UTC. All of it can be appended again and is decoded to the same.
+"""
+
+from collections.abc import Sequence
+
+from headrace.plan.tables import quote
+from headrace.schema.types import DataType
+
+__all__ = ["json_object"]
+
+_SECOND = "'%Y-%m-%dT%H:%M:%SZ'"
+_FRACTION = "'%Y-%m-%dT%H:%M:%S.%fZ'"
+
+
+def json_object(members: Sequence[tuple[str, str, DataType]]) -> str:
+    """Return SQL for a JSON object as text, from names, SQL of the values and their types."""
+    if not members:
+        return "'{}'"
+    parts = [f"{_text(name)}, {_plain(value, type)}" for name, value, type in members]
+    return f"CAST(json_object({', '.join(parts)}) AS VARCHAR)"
+
+
+def _text(name: str) -> str:
+    return "'" + name.replace("'", "''") + "'"
+
+
+def _plain(value: str, type: DataType, depth: int = 0) -> str:
+    """Return SQL for a value that the store writes as JSON the way we want it."""
+    if type.kind == "TIMESTAMP":
+        local = f"({value}) AT TIME ZONE 'UTC'"
+        whole = f"epoch_us({value}) % 1000000 = 0"
+        return (
+            f"CASE WHEN {whole} THEN strftime({local}, {_SECOND}) "
+            f"ELSE strftime({local}, {_FRACTION}) END"
+        )
+    if type.kind == "DECIMAL":
+        return f"CAST({value} AS {'HUGEINT' if type.scale == 0 else 'VARCHAR'})"
+    if type.kind in ("DOUBLE", "FLOAT"):
+        # One type for both branches: a number is JSON as it is, the rest is text.
+        return (
+            f"CASE WHEN isfinite({value}) THEN to_json({value}) "
+            f"ELSE to_json(CAST({value} AS VARCHAR)) END"
+        )
+    if type.kind == "DATE":
+        return f"CAST({value} AS VARCHAR)"
+    if type.kind == "BINARY":
+        return f"base64({value})"
+    if type.kind == "ARRAY":
+        name = f"v{depth}"
+        return f"list_transform({value}, lambda {name}: {_plain(name, type.parts[0], depth + 1)})"
+    if type.kind == "STRUCT":
+        fields = ", ".join(
+            f"{quote(name)} := {_plain(f'({value}).{quote(name)}', part, depth)}"
+            for name, part in zip(type.names, type.parts, strict=True)
+        )
+        return f"CASE WHEN {value} IS NOT NULL THEN struct_pack({fields}) END"
+    return value

@@ -1,0 +1,298 @@
+"""Sinks are told how rows change, once whatever crashes, and what they hold is the view.
+
+Method: what each turn tells is written out by hand; and a reader that folds the topic, as a user
+of it would, has to end with the very rows of the view.
+"""
+
+import json
+from datetime import datetime
+
+import pytest
+from told import held, held_rows, told
+
+from headrace.observe.status import take_status
+from headrace.testing import Harness, harness
+
+pytestmark = pytest.mark.spark
+
+STREAM = """
+CREATE STREAM clicks (k STRING, x INT, ts TIMESTAMP NOT NULL,
+  WATERMARK FOR ts AS ts - INTERVAL 0 SECONDS) WITH (topic = 'clicks');
+"""
+PER_MINUTE = """
+CREATE MATERIALIZED VIEW per_minute WITH (emit = '{emit}'{options}) AS
+SELECT window.start AS minute, k, count(*) AS n, sum(x) AS total
+FROM clicks GROUP BY window(ts, '1 minute'), k;
+CREATE SINK out FROM per_minute WITH (topic = 'rows', mode = '{mode}');
+"""
+
+
+def project(emit: str = "changes", mode: str = "upsert", options: str = "") -> str:
+    return STREAM + PER_MINUTE.format(emit=emit, mode=mode, options=options)
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(f"2026-01-01T{text}+00:00")
+
+
+def click(h: Harness, time: str, k: str | None = "a", x: int = 1, partition: int = 0) -> None:
+    h.append("clicks", [{"k": k, "x": x, "ts": at(time)}], partition=partition)
+
+
+def minute(
+    time: str, n: int, total: int, *, closed: bool = False, k: str = "a"
+) -> dict[str, object]:
+    start = f"2026-01-01T{time}:00Z"
+    return {"minute": start, "k": k, "n": n, "total": total, "_events": n, "_closed": closed}
+
+
+KEY = {"minute": "2026-01-01T12:00:00Z", "k": "a"}
+
+
+def test_every_change_is_told_under_the_key_of_its_row() -> None:
+    with harness(project(), partitions=1) as h:
+        click(h, "12:00:10")
+        h.turn()
+        assert told(h, "rows") == [(KEY, minute("12:00", 1, 1))]
+        click(h, "12:00:20", x=4)
+        click(h, "12:01:00", k=None, x=7)
+        h.turn()
+        nobody = {"minute": "2026-01-01T12:01:00Z", "k": None}
+        other = {**minute("12:01", 1, 7), "k": None}
+        assert told(h, "rows")[1:] == [
+            (KEY, minute("12:00", 2, 5, closed=True)),
+            (nobody, other),
+        ]
+        h.turn()
+        assert len(told(h, "rows")) == 3
+
+
+def test_what_no_longer_holds_is_retracted_first() -> None:
+    with harness(project(mode="retract"), partitions=1) as h:
+        click(h, "12:00:10")
+        h.turn()
+        click(h, "12:00:20", x=4)
+        h.turn()
+        click(h, "12:01:00", k="b")
+        h.turn()
+        before, after = minute("12:00", 1, 1), minute("12:00", 2, 5)
+        closed = minute("12:00", 2, 5, closed=True)
+        other = {"minute": "2026-01-01T12:01:00Z", "k": "b"}
+        assert told(h, "rows") == [
+            (KEY, {"_change": "insert", **before}),
+            (KEY, {"_change": "retract", **before}),
+            (KEY, {"_change": "insert", **after}),
+            (KEY, {"_change": "retract", **after}),
+            (KEY, {"_change": "insert", **closed}),
+            (other, {"_change": "insert", **minute("12:01", 1, 1, k="b")}),
+        ]
+
+
+def test_final_rows_are_told_when_they_close_and_when_they_are_corrected() -> None:
+    options = ", allowed_lateness = '10 minutes'"
+    with harness(project("final", "retract", options), partitions=1) as h:
+        click(h, "12:00:10")
+        click(h, "12:00:59")
+        h.turn()
+        assert told(h, "rows") == []
+        click(h, "12:01:00", k="b")
+        h.turn()
+        closed = minute("12:00", 2, 2, closed=True)
+        assert told(h, "rows") == [(KEY, {"_change": "insert", **closed})]
+        click(h, "12:00:30", x=5)
+        h.turn()
+        assert told(h, "rows")[1:] == [
+            (KEY, {"_change": "retract", **closed}),
+            (KEY, {"_change": "insert", **minute("12:00", 3, 7, closed=True)}),
+        ]
+
+
+def test_now_and_then_means_one_change_however_many_there_were() -> None:
+    with harness(project("every 10 seconds", "retract"), partitions=1) as h:
+        click(h, "12:00:10")
+        h.turn()
+        first = minute("12:00", 1, 1)
+        assert told(h, "rows") == [(KEY, {"_change": "insert", **first})]
+        for x in (2, 3):
+            click(h, "12:00:11", x=x)
+            h.turn()
+        h.restart()  # what was kept is in the store; a new engine tells it with its first turn
+        h.turn()
+        last = minute("12:00", 3, 6)
+        assert told(h, "rows")[1:] == [
+            (KEY, {"_change": "retract", **first}),
+            (KEY, {"_change": "insert", **last}),
+        ]
+        click(h, "12:00:12", x=10)
+        h.turn()
+        assert len(told(h, "rows")) == 3
+        h.wall("+10 seconds")
+        h.turn()  # nothing to read: it is time
+        assert told(h, "rows")[-1] == (KEY, {"_change": "insert", **minute("12:00", 4, 16)})
+        assert not h.turn()
+
+
+@pytest.mark.parametrize("emit", ["changes", "every 1 second", "final"])
+@pytest.mark.parametrize(
+    "point",
+    ["after_plan", "before_commit", "after_commit", "sink_before_append", "sink_after_append"],
+)
+def test_a_crash_at_any_step_tells_nothing_twice(emit: str, point: str) -> None:
+    with harness(project(emit, "retract"), partitions=1) as h:
+        for round in range(3):
+            click(h, f"12:0{round}:10", x=round)
+            click(h, f"12:0{round}:50", k="b")
+            h.crash(point)
+            h.wall("+1 second")
+            h.turn()
+            if h.crashed:
+                h.restart()
+        h.wall("+1 second")
+        while h.turn():
+            h.wall("+1 second")
+        assert held(h, "rows") == held_rows(h, "per_minute", closed=emit == "final")
+
+
+def test_a_new_sink_is_told_of_every_row_and_another_topic_begins_anew() -> None:
+    with harness(
+        STREAM + PER_MINUTE.split("CREATE SINK")[0].format(emit="changes", options="")
+    ) as h:
+        click(h, "12:00:10")
+        h.turn()
+        h.restart(project())
+        assert told(h, "rows") == [(KEY, minute("12:00", 1, 1))]
+        h.restart(project())
+        assert len(told(h, "rows")) == 1
+        h.restart(project().replace("'rows'", "'others'"))
+        assert told(h, "others") == [(KEY, minute("12:00", 1, 1))]
+        click(h, "12:00:11")
+        while h.turn():
+            pass
+        assert len(told(h, "rows")) == 1
+        assert len(told(h, "others")) == 2
+
+
+@pytest.mark.parametrize("emit", ["changes", "every 1 minute", "final"])
+def test_a_view_that_is_edited_tells_the_difference(emit: str) -> None:
+    with harness(project(emit, "retract"), partitions=1) as h:
+        for time in ("12:00:10", "12:00:20", "12:01:10", "12:02:10"):
+            click(h, time, x=2)
+        while h.turn():
+            pass
+        click(h, "12:02:20", x=2)
+        h.turn()
+        h.restart(project(emit, "retract").replace("sum(x) AS total", "sum(x + 1) AS total"))
+        while h.turn():
+            pass
+        assert held(h, "rows") == held_rows(h, "per_minute", closed=emit == "final")
+        assert any(row["total"] == 6 for row in h.rows("per_minute"))
+
+
+def test_rows_that_retention_ends_for_leave_the_sink_too() -> None:
+    with harness(project(options=", retention = '1 minute'"), partitions=1) as h:
+        for time in ("12:00:10", "12:01:10", "12:02:10"):
+            click(h, time)
+            h.turn()
+        assert (KEY, None) in told(h, "rows")
+        assert held(h, "rows") == held_rows(h, "per_minute")
+        assert len(held_rows(h, "per_minute")) == 2
+
+
+def test_a_row_that_having_takes_away_leaves_a_tombstone() -> None:
+    small = STREAM + (
+        "CREATE MATERIALIZED VIEW small AS SELECT k, count(*) AS n FROM clicks GROUP BY k "
+        "HAVING count(*) < 3; CREATE SINK out FROM small WITH (topic = 'rows');"
+    )
+    with harness(small, partitions=1) as h:
+        for _ in range(3):
+            click(h, "12:00:10")
+            h.turn()
+        row = {"k": "a", "n": 2, "_events": 2, "_closed": False}
+        assert told(h, "rows")[1:] == [({"k": "a"}, row), ({"k": "a"}, None)]
+
+
+def test_windows_that_overlap_are_told_one_by_one() -> None:
+    hopping = project().replace("window(ts, '1 minute')", "window(ts, '1 minute', '30 seconds')")
+    with harness(hopping, partitions=1) as h:
+        click(h, "12:00:10")
+        h.turn()
+        assert [key["minute"] for key, _ in told(h, "rows")] == [
+            "2026-01-01T11:59:30Z",
+            "2026-01-01T12:00:00Z",
+        ]
+        for time in ("12:00:40", "12:02:00", "12:00:45", "12:05:00"):
+            click(h, time)
+            h.turn()
+        assert held(h, "rows") == held_rows(h, "per_minute")
+
+
+def test_every_type_is_told_so_that_it_can_be_read_back() -> None:
+    types = """
+    CREATE STREAM clicks (s STRING, d DECIMAL(10,2), i DECIMAL(20,0), f DOUBLE, b BOOLEAN,
+      y BINARY, day DATE, a ARRAY<TIMESTAMP>, r STRUCT<x: DECIMAL(4,1), s: STRING>, ts TIMESTAMP)
+    WITH (topic = 'clicks');
+    CREATE MATERIALIZED VIEW v AS SELECT s, d, i, f, b, y, day, a, r, ts FROM clicks;
+    CREATE SINK out FROM v WITH (topic = 'rows');
+    CREATE STREAM again (s STRING, d DECIMAL(10,2), i DECIMAL(20,0), f DOUBLE, b BOOLEAN,
+      y BINARY, day DATE, a ARRAY<TIMESTAMP>, r STRUCT<x: DECIMAL(4,1), s: STRING>, ts TIMESTAMP)
+    WITH (topic = 'rows');
+    CREATE MATERIALIZED VIEW w AS SELECT s, d, i, f, b, y, day, a, r, ts FROM again;
+    """
+    with harness(types, partitions=1) as h:
+        full = {
+            "s": 'é"\\\n', "d": "12.50", "i": 12345678901234567890, "f": 1e300, "b": True,
+            "y": "AAH/", "day": "2026-02-28", "a": ["2026-01-01T00:00:00.000001Z", None],
+            "r": {"x": "1.5", "s": None}, "ts": "1969-12-31T23:59:59Z",
+        }  # fmt: skip
+        h.append("clicks", [full, {}, {"f": "NaN"}, {"f": "-Infinity"}, {"r": {}, "a": []}])
+        while h.turn():
+            pass
+        assert repr(h.rows("w")) == repr(h.rows("v"))
+        assert h.counters("again")["dead"] == 0
+
+
+def test_a_row_that_cannot_be_read_sets_its_view_aside_alone() -> None:
+    failing = project() + (
+        "CREATE MATERIALIZED VIEW ratio AS SELECT k, 1 / (count(*) - 2) AS r FROM clicks "
+        "GROUP BY k; CREATE SINK ratios FROM ratio WITH (topic = 'ratios');"
+    )
+    with harness(failing, partitions=1) as h:
+        for _ in range(3):
+            click(h, "12:00:10")
+            h.turn()
+        assert held(h, "rows") == held_rows(h, "per_minute")
+        assert len(told(h, "ratios")) == 1
+        with h.engine.tools.store.open() as snapshot:
+            [view] = [each for each in snapshot.holdings() if each.name == "ratio"]
+        assert "a row cannot be read to tell its sinks" in view.reason
+
+
+def test_a_store_that_was_lost_tells_everything_anew() -> None:
+    with harness(project(), partitions=1) as h:
+        click(h, "12:00:10")
+        h.turn()
+        h.lose_store()
+        h.restart()
+        click(h, "12:00:20")
+        while h.turn():
+            pass
+        assert held(h, "rows") == held_rows(h, "per_minute")
+        assert len(told(h, "rows")) == 2
+
+
+def test_status_shows_sinks() -> None:
+    with harness(project(), partitions=1) as h:
+        click(h, "12:00:10")
+        h.turn()
+        with h.engine.tools.store.open() as snapshot:
+            status = take_status("test", snapshot, h.log, h.engine.settings)
+        [sink] = status.sinks
+        assert (sink.name, sink.view, sink.topic, sink.mode) == (
+            "out",
+            "per_minute",
+            "rows",
+            "upsert",
+        )
+        assert sink.version == status.views[0].version
+        assert status.emission_rows == 0
+        assert json.dumps(status.to_json())
