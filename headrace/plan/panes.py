@@ -32,16 +32,7 @@ def windows_of_panes(
         for c in columns
         if c.merge is not None
     ]
-    edges = [
-        f"{cut.store_time(cut.store_start('number'))} AS window_start",
-        f"{cut.store_time(cut.store_end('number'))} AS window_end",
-    ]
-    kept = ""
-    if retention_us is not None:
-        # Of a pane that is still there the first windows may have left.
-        left = f"{watermark_of(view, version)} - to_microseconds({retention_us})"
-        end = cut.store_time(cut.store_end("number"))
-        kept = f" WHERE NOT coalesce({end} <= {left}, false)"
+    start, end = (cut.store_time(edge("number")) for edge in (cut.store_start, cut.store_end))
     before = "max(last_window) OVER (ORDER BY first_window, last_window ROWS BETWEEN UNBOUNDED "
     before += "PRECEDING AND 1 PRECEDING)"
     spans = (
@@ -50,15 +41,21 @@ def windows_of_panes(
         f"FROM (SELECT DISTINCT first_window, {last} AS last_window FROM {table})"
     )
     numbers = f"SELECT unnest(range(fresh, last_window + 1)) AS number FROM ({spans})"
-    groups = ["w.number", *(f"p.{key}" for key in keys)]
-    combined = (
-        f"SELECT {', '.join([*groups, *states])} "
-        f"FROM (SELECT number FROM ({numbers}){kept}) w "
+    # The edges are columns before the join: a filter on them goes down through GROUP BY and join,
+    # which one on a function of the number would not.
+    windows = f"SELECT number, {start} AS window_start, {end} AS window_end FROM ({numbers})"
+    if retention_us is not None:
+        # Of a pane that is still there the first windows may have left.
+        left = f"{watermark_of(view, version)} - to_microseconds({retention_us})"
+        windows = f"SELECT * FROM ({windows}) WHERE NOT coalesce(window_end <= {left}, false)"
+    groups = ["w.window_start", "w.window_end", *(f"p.{key}" for key in keys)]
+    return (
+        f"(SELECT {', '.join([*groups, *states])} "
+        f"FROM ({windows}) w "
         f"JOIN (SELECT *, {last} AS last_window FROM {table}) p "
         f"ON p.first_window <= w.number AND p.last_window >= w.number "
-        f"GROUP BY {', '.join(groups)}"
+        f"GROUP BY {', '.join(groups)})"
     )
-    return f"(SELECT *, {', '.join(edges)} FROM ({combined}))"
 
 
 _PLACE = ("pane", "first_window")
