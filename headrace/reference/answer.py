@@ -205,7 +205,7 @@ def _answer_view(
         if query.grouped
         else [output.expression for output in query.outputs]
     )
-    columns = scalars.evaluate(expressions, _table(stream, in_time))
+    columns = scalars.evaluate(expressions, _placed_table(stream, query, in_time))
     sound = [
         at
         for at in range(len(in_time))
@@ -342,21 +342,22 @@ def _grouped_rows(
     return rows
 
 
-def _table(stream: Stream, records: Sequence[_Accepted | _Placed]) -> pa.Table:
-    """Return the records as typed columns; with their windows also `window.start` and so on."""
+def _table(stream: Stream, records: Sequence[_Accepted]) -> pa.Table:
+    """Return the records as typed columns."""
     schema = pa.schema([(column.name, column.type.arrow) for column in stream.columns])
-    rows: list[Row] = []
-    windowed = False
-    for each in records:
-        if isinstance(each, _Placed):
-            # Where a record has several windows, nothing that is evaluated of it may name them.
-            windowed = each.open[0] is not None
-            rows.append(each.record.row | {"window": _window_parts(each.open[0])})
-        else:
-            rows.append(each.row)
-    if windowed:
-        schema = schema.append(pa.field("window", _WINDOW))
-    return pa.Table.from_pylist(rows, schema=schema)
+    return pa.Table.from_pylist([record.row for record in records], schema=schema)
+
+
+def _placed_table(stream: Stream, query: Query, placed: Sequence[_Placed]) -> pa.Table:
+    """Return records as typed columns, in a view with windows also `window.start` and so on.
+
+    Where a record has several windows, nothing that is evaluated of it may name them.
+    """
+    table = _table(stream, [each.record for each in placed])
+    if query.window is None:
+        return table
+    windows = pa.array([_window_parts(each.open[0]) for each in placed], _WINDOW)
+    return table.append_column("window", windows)
 
 
 def _window_parts(window: Span | None) -> Row:
