@@ -1,20 +1,41 @@
-"""The aggregates a view can use, by their SQL names."""
+"""The aggregates a view can use, by the names that definitions know them by."""
 
 from collections.abc import Callable
 
 from headrace.aggregates.average import average
-from headrace.aggregates.base import Aggregate, State
-from headrace.aggregates.count import count
+from headrace.aggregates.base import PLACE, Aggregate, Arguments, State
+from headrace.aggregates.count import count, count_if
+from headrace.aggregates.ends import first, last
 from headrace.aggregates.extremes import greatest, least
+from headrace.aggregates.extremes_by import greatest_by, least_by
+from headrace.aggregates.lists import collect_list
 from headrace.aggregates.total import total
-from headrace.schema.types import DataType
+from headrace.aggregates.truth import all_true, any_true
+from headrace.aggregates.variance import (
+    deviation_population,
+    deviation_sample,
+    variance_population,
+    variance_sample,
+)
 
-__all__ = ["AGGREGATES", "Aggregate", "State"]
+__all__ = ["AGGREGATES", "PLACE", "Aggregate", "Arguments", "State"]
 
-AGGREGATES: dict[str, Callable[[DataType | None], Aggregate]] = {
+AGGREGATES: dict[str, Callable[[Arguments], Aggregate]] = {
     "avg": average,
+    "bool_and": all_true,
+    "bool_or": any_true,
+    "collect_list": collect_list,
     "count": count,
+    "count_if": count_if,
+    "first": first,
+    "last": last,
     "max": greatest,
+    "max_by": greatest_by,
     "min": least,
+    "min_by": least_by,
+    "stddev_pop": deviation_population,
+    "stddev_samp": deviation_sample,
     "sum": total,
+    "var_pop": variance_population,
+    "var_samp": variance_sample,
 }

@@ -3,9 +3,9 @@
 Over DECIMAL(p,s) the answer is DECIMAL(p+4,s+4), rounded half up once, at the end, as in Spark.
 """
 
-from headrace.aggregates.base import COUNT_UP, Aggregate, State
+from headrace.aggregates.base import COUNT_UP, Aggregate, Arguments, State
 from headrace.aggregates.total import sum_state
-from headrace.schema.types import DataType, parse_type
+from headrace.schema.types import parse_type
 
 __all__ = ["average"]
 
@@ -13,9 +13,10 @@ __all__ = ["average"]
 MAX_AVERAGE_DIGITS = 24
 
 
-def average(argument: DataType | None) -> Aggregate:
+def average(arguments: Arguments) -> Aggregate:
     """Return avg over an argument. ValueError: not a number, or a decimal too wide to be exact."""
     counted = State(parse_type("BIGINT"), "count({x})", "{old} + {new}", COUNT_UP)
+    argument = arguments.value
     states = (sum_state("avg", argument), counted)
     assert argument is not None
     if argument.kind == "DECIMAL":

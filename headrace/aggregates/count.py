@@ -1,13 +1,23 @@
-"""count(*) and count(x): the number of records, or of those whose argument is not null."""
+"""count(*), count(x), count_if(x): how many records, how many not null, how many true."""
 
-from headrace.aggregates.base import COUNT_UP, Aggregate, State
-from headrace.schema.types import DataType, parse_type
+from headrace.aggregates.base import COUNT_UP, Aggregate, Arguments, State
+from headrace.aggregates.truth import check_boolean
+from headrace.schema.types import parse_type
 
-__all__ = ["count"]
+__all__ = ["count", "count_if"]
 
 
-def count(argument: DataType | None) -> Aggregate:
+def count(arguments: Arguments) -> Aggregate:
     """Return count over an argument, or over records when there is none."""
+    return _counted("count(1)" if arguments.value is None else "count({x})")
+
+
+def count_if(arguments: Arguments) -> Aggregate:
+    """Return count_if over a condition. ValueError: it is none."""
+    check_boolean("count_if", arguments)
+    return _counted("count_if({x})")
+
+
+def _counted(partial: str) -> Aggregate:
     bigint = parse_type("BIGINT")
-    partial = "count(1)" if argument is None else "count({x})"
     return Aggregate((State(bigint, partial, "{old} + {new}", COUNT_UP),), "{0}", bigint)

@@ -4,7 +4,7 @@ The state of an exact sum has 38 digits, so a sum that passes BIGINT on its way 
 right whatever the cut. (A BIGINT sum in Spark would fail in one cut and not in another.)
 """
 
-from headrace.aggregates.base import ADD, Aggregate, State
+from headrace.aggregates.base import ADD, Aggregate, Arguments, State
 from headrace.schema.types import DataType, parse_type
 
 __all__ = ["MAX_SUM_DIGITS", "sum_state", "total"]
@@ -13,8 +13,9 @@ __all__ = ["MAX_SUM_DIGITS", "sum_state", "total"]
 MAX_SUM_DIGITS = 28
 
 
-def total(argument: DataType | None) -> Aggregate:
+def total(arguments: Arguments) -> Aggregate:
     """Return sum over an argument. ValueError: not a number, or a decimal too wide to be exact."""
+    argument = arguments.value
     state = sum_state("sum", argument)
     assert argument is not None
     if argument.is_integer:

@@ -1,8 +1,8 @@
 """Definitions as frozen values: what a project says, decided once, before anything acts on it.
 
 Expressions are kept as Spark SQL text. Which names they may use:
-- `View.query.where`, `Key.expression`, `Call.argument` and the outputs of a view without grouping:
-  columns of the stream; keys may also use `window.start` and `window.end`.
+- `View.query.where`, `Key.expression`, what a `Call` is over, and the outputs of a view without
+  grouping: columns of the stream; keys may also use `window.start` and `window.end`.
 - outputs and `having` of a grouped view: the names of its keys (`k0`, ...) and calls (`a0`, ...),
   `window_start` and `window_end`.
 """
@@ -92,11 +92,18 @@ class Key:
 
 @dataclass(frozen=True)
 class Call:
-    """One aggregate call; `argument` is None for count(*)."""
+    """One aggregate call; `argument` is None for count(*).
+
+    An argument is evaluated for the records that the condition is true for, and for no others.
+    """
 
     name: str
     function: str
     argument: str | None
+    by: str | None = None  # what min_by and max_by order by
+    parameters: tuple[str, ...] = ()  # literals: how many values to keep, which percentile
+    ignores_nulls: bool = False  # of first and last
+    condition: str | None = None  # FILTER (WHERE ...)
 
 
 @dataclass(frozen=True)

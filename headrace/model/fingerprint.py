@@ -61,7 +61,7 @@ def _query(query: Query) -> dict[str, object]:
         "grouped": query.grouped,
         "window": asdict(query.window) if query.window else None,
         "keys": [[key.name, key.expression] for key in query.keys],
-        "calls": [[call.name, call.function, call.argument] for call in query.calls],
+        "calls": [asdict(call) for call in query.calls],
         "outputs": [[output.name, output.expression] for output in query.outputs],
         "having": query.having,
     }

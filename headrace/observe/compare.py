@@ -3,7 +3,7 @@
 import duckdb
 import pyarrow as pa
 
-from headrace.plan.tables import Table, quote
+from headrace.plan.tables import Table, TableColumn, quote
 
 __all__ = ["compare_states"]
 
@@ -21,14 +21,8 @@ def compare_states(table: Table, recorded: pa.Table, replayed: pa.Table) -> list
         # A row's key is its place in the log; everything else has to be equal.
         states = [name for name in keys if name not in ('"__partition"', '"__offset"')]
         matches = 'a."__partition" = b."__partition" AND a."__offset" = b."__offset"'
-    doubles = {quote(c.name) for c in table.columns if c.type.kind in ("DOUBLE", "FLOAT")}
-    differs = [
-        f"(abs(a.{name} - b.{name}) > {_TOLERANCE} * greatest(abs(a.{name}), abs(b.{name}), 1)) "
-        f"IS NOT FALSE AND a.{name} IS DISTINCT FROM b.{name}"
-        if name in doubles
-        else f"a.{name} IS DISTINCT FROM b.{name}"
-        for name in states
-    ]
+    rules = {quote(column.name): _rule(column) for column in table.columns}
+    differs = [f"({rules[name].format(old=f'a.{name}', new=f'b.{name}')})" for name in states]
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("recorded", recorded)
@@ -43,6 +37,17 @@ def compare_states(table: Table, recorded: pa.Table, replayed: pa.Table) -> list
     if len(found) > _SHOWN:
         differences.append(f"view {table.view}: {len(found) - _SHOWN} more rows differ")
     return differences
+
+
+def _rule(column: TableColumn) -> str:
+    if column.differs is not None:
+        return column.differs
+    if column.type.kind in ("DOUBLE", "FLOAT"):
+        return (
+            f"(abs({{old}} - {{new}}) > {_TOLERANCE} * greatest(abs({{old}}), abs({{new}}), 1)) "
+            f"IS NOT FALSE AND {{old}} IS DISTINCT FROM {{new}}"
+        )
+    return "{old} IS DISTINCT FROM {new}"
 
 
 def _describe(recorded: dict[str, object], replayed: dict[str, object]) -> str:

@@ -17,7 +17,8 @@ def columns_read(view: View, stream: Stream) -> frozenset[str]:
     query = view.query
     texts = [query.where or ""]
     texts += [key.expression for key in query.keys]
-    texts += [call.argument or "" for call in query.calls]
+    for call in query.calls:
+        texts += [call.argument or "", call.by or "", call.condition or ""]
     texts += [output.expression for output in query.outputs]
     words = {
         (quoted.replace("``", "`") or word).lower()

@@ -7,6 +7,7 @@ from typing import Any
 from sqlglot import expressions as exp
 from sqlglot import parse_one
 
+from headrace.plan.calls import call_text
 from headrace.plan.fold import Fold
 
 __all__ = ["AggregatePlan", "Explanation", "StateColumn", "explain_fold", "explanation_text"]
@@ -74,8 +75,7 @@ def explain_fold(fold: Fold) -> Explanation:
             for column in table.states
             if column.name.rpartition("_")[0] == call.name
         )
-        text = f"{call.function}({'*' if call.argument is None else call.argument})"
-        aggregates.append(AggregatePlan(call.name, text, states))
+        aggregates.append(AggregatePlan(call.name, call_text(call), states))
     return Explanation(
         view=fold.name,
         version=fold.version,

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.model.definitions import Stream, View
+from headrace.plan.calls import asked, typed
 from headrace.plan.finals import divisions
 from headrace.plan.grouped import aggregates_of, grouped_query
 from headrace.plan.grouped_table import grouped_table
@@ -79,7 +80,8 @@ def argument_types_query(view: View, stream: Stream) -> str:
     query = view.query
     wanted = {"__where": query.where or "true"}
     wanted |= {key.name: key.expression for key in query.keys}
-    wanted |= {call.name: call.argument for call in query.calls if call.argument is not None}
+    for call in query.calls:
+        wanted |= typed(call)
     relation = "__input"
     if query.window is not None:
         wanted["__time"] = query.window.time or f"`{stream.event_time}`"
@@ -139,6 +141,6 @@ def _probe(view: View, stream: Stream) -> Probe:
     values = [output.expression for output in query.outputs]
     if query.grouped:
         values = [key.expression for key in query.keys]
-        values += [call.argument for call in query.calls if call.argument is not None]
-    asked = (f"CASE WHEN NOT (__skip OR __late) THEN {value} END" for value in values)
-    return Probe(levels_of(view, stream), tuple(asked))
+        values += [value for call in query.calls for value in asked(call)]
+    guarded = (f"CASE WHEN NOT (__skip OR __late) THEN {value} END" for value in values)
+    return Probe(levels_of(view, stream), tuple(guarded))

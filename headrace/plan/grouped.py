@@ -8,8 +8,9 @@ a part of the delta as well.
 
 from collections.abc import Mapping
 
-from headrace.aggregates import AGGREGATES, Aggregate
+from headrace.aggregates import Aggregate
 from headrace.model.definitions import Stream, View
+from headrace.plan.calls import aggregate_of, call_columns, partial
 from headrace.plan.windowing import cut_of, judged, levels_of, refuse
 from headrace.schema.types import DataType
 from headrace.time.windows import Cut
@@ -24,7 +25,7 @@ def aggregates_of(view: View, types: Mapping[str, DataType]) -> dict[str, Aggreg
     aggregates = {}
     for call in view.query.calls:
         try:
-            aggregates[call.name] = AGGREGATES[call.function](types.get(call.name))
+            aggregates[call.name] = aggregate_of(call, types)
         except ValueError as error:
             raise refuse(view, str(error)) from error
     return aggregates
@@ -48,13 +49,12 @@ def grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> 
             outer.append("sum(__corrected) AS __corrected")
     inner += [_FOLDED.format(f"({key.expression})", key.name) for key in query.keys]
     groups += [key.name for key in query.keys]
-    arguments = {call.name: call.argument for call in query.calls}
-    for name, aggregate in aggregates_of(view, types).items():
-        if arguments[name] is not None:
-            inner.append(_FOLDED.format(f"({arguments[name]})", name))
+    aggregates = aggregates_of(view, types)
+    for call in query.calls:
+        inner += call_columns(call, aggregates[call.name], stream, "NOT (__skip OR __late)")
         outer += [
-            f"{state.partial.format(x=name)} AS {name}_{i}"
-            for i, state in enumerate(aggregate.states)
+            f"{partial(call, state)} AS {call.name}_{i}"
+            for i, state in enumerate(aggregates[call.name].states)
         ]
     return (
         f"SELECT {', '.join(groups + outer)} FROM ("

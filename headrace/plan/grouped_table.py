@@ -43,7 +43,7 @@ def grouped_table(
     for name, aggregate in aggregates_of(view, types).items():
         names = [f"{name}_{i}" for i in range(len(aggregate.states))]
         columns += [
-            TableColumn(column, state.type, state.merge, state.combine)
+            TableColumn(column, state.type, state.merge, state.combine, state.differs)
             for column, state in zip(names, aggregate.states, strict=True)
         ]
         references[name] = aggregate.final.format(*names)

@@ -24,13 +24,15 @@ def watermark_of(view: str, version: str) -> str:
 class TableColumn:
     """A column. `merge` joins an `{old}` and a `{new}` state; None makes it part of the key.
 
-    `combine` joins any number of states, `{x}`, as an aggregate.
+    `combine` joins any number of states, `{x}`, as an aggregate. `differs` tells states apart
+    that should be the same, as `aggregates.State` says.
     """
 
     name: str
     type: DataType
     merge: str | None = None
     combine: str | None = None
+    differs: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,35 +1,70 @@
-"""What the aggregates mean, over all values of a group at once and without rounding on the way.
+"""What the aggregates mean, over all records of a group at once and without rounding on the way.
 
-Nulls do not count. When nothing is left, count is 0 and the others are null.
-- count: how many. `count(*)` counts records.
+A call takes the records that its FILTER is true for. Of those, nulls do not count, but for `first`
+and `last`. When nothing is left, counts are 0, lists are empty and the others are null.
+- count: how many. `count(*)` counts records. count_if: how many are true.
 - sum: exact for integers and decimals; for doubles the double nearest to the true sum.
 - min, max: by the type's own order; texts by code point; NaN is the largest number.
 - avg: of integers and doubles a DOUBLE; of DECIMAL(p,s) a DECIMAL(p+4,s+4), rounded half up.
+- var_pop, var_samp, stddev_pop, stddev_samp: of the values as doubles, without rounding until the
+  end; of one value a sample has none. NaN when one of them is no finite number; else infinity
+  when one is beyond 1e144.
+- bool_and, bool_or: whether all, or any, are true.
+- first, last: the value of the record that stands first or last; a null is a value unless
+  IGNORE NULLS is written. Records stand by event time, then partition, then offset.
+- min_by, max_by: the value where the other argument is least or greatest, null or not; of equals
+  min_by takes the record that stands first, max_by the last. Nulls of the other do not count.
+- collect_list: the values in the order in which their records stand, the first n of them.
 """
 
 import math
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-__all__ = ["aggregate", "result_type"]
+from headrace.model.definitions import Call
+
+__all__ = ["Taken", "aggregate", "result_type"]
 
 _EXACT = Context(prec=200)  # 38 digits times more records than fit into memory
 _MAX_DIGITS = 38
 
 
-def aggregate(function: str, values: Sequence[Any], type: pa.DataType) -> object:
-    """Return an aggregate over the values of its argument; `type` is the argument's."""
-    counted = [value for value in values if value is not None]
+class Taken(NamedTuple):
+    """What a call takes of one record: its argument, what it orders by, and where it stands."""
+
+    value: Any
+    by: Any
+    place: tuple[int, ...]
+
+
+def aggregate(call: Call, taken: Sequence[Taken], type: pa.DataType) -> object:
+    """Return an aggregate over what it takes of a group; `type` is the argument's."""
+    function = call.function
+    standing = sorted(taken, key=lambda each: each.place)
+    if function in ("first", "last"):
+        ends = [each for each in standing if each.value is not None or not call.ignores_nulls]
+        return ends[0 if function == "first" else -1].value if ends else None
+    if function in ("min_by", "max_by"):
+        return _extreme_by(function, standing)
+    counted = [each.value for each in standing if each.value is not None]
     if function == "count":
         return len(counted)
+    if function == "count_if":
+        return counted.count(True)
+    if function == "collect_list":
+        return counted[: int(call.parameters[0])]
     if not counted:
         return None
     if function in ("min", "max"):
-        pick = min if function == "min" else max
-        return pick(counted, key=_order)
+        return (min if function == "min" else max)(counted, key=_order)
+    if function in ("bool_and", "bool_or"):
+        return all(counted) if function == "bool_and" else any(counted)
+    if function in ("var_pop", "var_samp", "stddev_pop", "stddev_samp"):
+        return _spread(function, [float(value) for value in counted])
     total = _sum(counted)
     if function == "sum":
         return total
@@ -44,11 +79,15 @@ def aggregate(function: str, values: Sequence[Any], type: pa.DataType) -> object
 
 def result_type(function: str, type: pa.DataType) -> pa.DataType:
     """Return the type of an aggregate's values, so that expressions over it are typed."""
-    if function == "count":
+    if function in ("count", "count_if"):
         return pa.int64()
-    if function in ("min", "max"):
+    if function in ("bool_and", "bool_or"):
+        return pa.bool_()
+    if function in ("min", "max", "first", "last", "min_by", "max_by"):
         return type
-    if pa.types.is_decimal(type):
+    if function == "collect_list":
+        return pa.list_(type)
+    if pa.types.is_decimal(type) and function in ("sum", "avg"):
         if function == "sum":
             return pa.decimal128(min(type.precision + 10, _MAX_DIGITS), type.scale)
         return pa.decimal128(min(type.precision + 4, _MAX_DIGITS), min(type.scale + 4, _MAX_DIGITS))
@@ -56,7 +95,35 @@ def result_type(function: str, type: pa.DataType) -> pa.DataType:
 
 
 def _order(value: Any) -> Any:
-    return (math.isnan(value), value) if isinstance(value, float) else (False, value)
+    if isinstance(value, float):
+        # All NaN are equal, and greater than every number.
+        return (1, 0.0) if math.isnan(value) else (0, value)
+    return (0, value)
+
+
+def _extreme_by(function: str, standing: Sequence[Taken]) -> object:
+    ranked = [each for each in standing if each.by is not None]
+    if not ranked:
+        return None
+    # Of equals `min` keeps the first it meets, and so does `max`, which walks from the last.
+    if function == "min_by":
+        return min(ranked, key=lambda each: _order(each.by)).value
+    return max(reversed(ranked), key=lambda each: _order(each.by)).value
+
+
+def _spread(function: str, values: Sequence[float]) -> float | None:
+    degrees = len(values) - (1 if function.endswith("_samp") else 0)
+    if degrees == 0:
+        return None
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    if max(map(abs, values)) > 1e144:
+        return math.inf
+    exact = [Fraction(value) for value in values]
+    mean = sum(exact, Fraction(0)) / len(exact)
+    squares = sum(((value - mean) ** 2 for value in exact), Fraction(0))
+    variance = float(squares / degrees)
+    return variance if function.startswith("var") else math.sqrt(variance)
 
 
 def _sum(values: Sequence[Any]) -> Any:

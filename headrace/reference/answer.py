@@ -16,7 +16,8 @@ A record of a stream, in this order:
    window that reaches outside of the years 1 to 9999. It is *late* for a window when
    `t + allowed_lateness <= w` (a view that folds late records allows its retention, or for ever);
    if it is so for all of them, nothing more is evaluated of it.
-4. It is *dead* for the view when a key, an argument or (without grouping) an output fails on it.
+4. It is *dead* for the view when a key, an argument or (without grouping) an output fails on it; an
+   argument is evaluated where its FILTER is true.
 5. Otherwise it is folded: into the group of its keys and each window that it is not late for, or as
    a row of its own. That is a correction where `t <= w`.
 
@@ -38,8 +39,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from headrace.log.base import Partition
-from headrace.model.definitions import Project, Query, Stream, View
-from headrace.reference.aggregates import aggregate, result_type
+from headrace.model.definitions import Call, Project, Query, Stream, View
+from headrace.reference.aggregates import Taken, aggregate, result_type
 from headrace.reference.clocks import Marker, PartitionClock, read_markers
 from headrace.reference.scalars import Failed, Scalars, Values
 from headrace.reference.windows import OutOfRange, Span, to_datetime, to_us, windows_around
@@ -200,7 +201,7 @@ def _answer_view(
     expressions = (
         [
             *(key.expression for key in query.keys),
-            *(call.argument for call in query.calls if call.argument is not None),
+            *(expression for call in query.calls for expression in _asked(call)),
         ]
         if query.grouped
         else [output.expression for output in query.outputs]
@@ -303,16 +304,15 @@ def _grouped_rows(
         for row, group in zip(folded, groups.values(), strict=True):
             row[key.name] = group.keys[number]
     for call in query.calls:
-        argument = next(arguments) if call.argument is not None else None
-        type_ = argument.type if argument is not None else pa.int64()
-        names = names.append(pa.field(call.name, result_type(call.function, type_)))
+        chosen, argument, by = next(arguments), next(arguments), next(arguments)
+        names = names.append(pa.field(call.name, result_type(call.function, argument.type)))
         for row, group in zip(folded, groups.values(), strict=True):
-            counted = (
-                [1] * len(group.members)
-                if argument is None
-                else [argument.values[at] for at in group.members]
-            )
-            row[call.name] = aggregate(call.function, counted, type_)
+            taken = [
+                Taken(argument.values[at], by.values[at], _standing(records[at].record))
+                for at in group.members
+                if chosen.values[at] is True
+            ]
+            row[call.name] = aggregate(call, taken, argument.type)
     if query.window is not None:
         for part in _WINDOW:
             names = names.append(pa.field(f"window_{part.name}", part.type))
@@ -340,6 +340,22 @@ def _grouped_rows(
             continue
         rows.append(row | {"_events": len(group.members), "_closed": end_us <= stream_watermark})
     return rows
+
+
+def _asked(call: Call) -> tuple[str, str, str]:
+    """Return what is asked of a record for a call: FILTER, its argument, what it orders by."""
+    condition = call.condition or "true"
+
+    def chosen(expression: str | None) -> str:
+        return f"CASE WHEN {condition} THEN {expression or 'true'} END"
+
+    return condition, chosen(call.argument), chosen(call.by)
+
+
+def _standing(record: _Accepted) -> tuple[int, ...]:
+    """Return where a record stands among the others of its stream: by time, then by place."""
+    _, partition, offset = record.place
+    return (record.event_us or 0, partition, offset)
 
 
 def _table(stream: Stream, records: Sequence[_Accepted]) -> pa.Table:

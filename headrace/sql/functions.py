@@ -10,19 +10,49 @@ from dataclasses import dataclass
 from sqlglot import Token, TokenType
 
 from headrace.errors import Problem
-from headrace.sql.statements import nesting
+from headrace.sql.statements import nesting, split_commas
 from headrace.sql.text import NOT_FUNCTIONS, Source, word, words
 
 __all__ = ["AGGREGATES", "FunctionCall", "find_calls", "refused_functions"]
 
 #: Aggregates that can be merged turn by turn, and the names that Spark also knows them by.
 AGGREGATES = {
-    "count": "count",
-    "sum": "sum",
-    "min": "min",
-    "max": "max",
+    "any": "bool_or",
+    "array_agg": "collect_list",
     "avg": "avg",
+    "bool_and": "bool_and",
+    "bool_or": "bool_or",
+    "collect_list": "collect_list",
+    "count": "count",
+    "count_if": "count_if",
+    "every": "bool_and",
+    "first": "first",
+    "first_value": "first",
+    "last": "last",
+    "last_value": "last",
+    "max": "max",
+    "max_by": "max_by",
     "mean": "avg",
+    "min": "min",
+    "min_by": "min_by",
+    "some": "bool_or",
+    "std": "stddev_samp",
+    "stddev": "stddev_samp",
+    "stddev_pop": "stddev_pop",
+    "stddev_samp": "stddev_samp",
+    "sum": "sum",
+    "var_pop": "var_pop",
+    "var_samp": "var_samp",
+    "variance": "var_samp",
+}
+
+#: How the aggregates are written that take anything but one value.
+_USAGE = {
+    "collect_list": (1, 2, "(x) or {name}(x, 100)"),
+    "first": (1, 2, "(x), or {name}(x) IGNORE NULLS"),
+    "last": (1, 2, "(x), or {name}(x) IGNORE NULLS"),
+    "max_by": (2, 2, "(x, y): x where y is greatest"),
+    "min_by": (2, 2, "(x, y): x where y is least"),
 }
 
 _TIME = words(
@@ -46,22 +76,20 @@ _GENERATORS = words(
 )
 _RANKS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
 _OTHER_AGGREGATES = words(
-    "any any_value approx_count_distinct approx_percentile approx_top_k array_agg bit_and bit_or "
-    "bit_xor bitmap_construct_agg bitmap_or_agg bool_and bool_or collect_list collect_set corr "
-    "count_if count_min_sketch covar_pop covar_samp every first first_value group_concat grouping "
-    "grouping_id histogram_numeric hll_sketch_agg hll_union_agg kurtosis last last_value listagg "
-    "max_by median min_by mode percentile percentile_approx percentile_cont percentile_disc "
-    "quantile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy "
-    "regr_syy schema_of_variant_agg skewness some std stddev stddev_pop stddev_samp string_agg "
-    "try_avg try_sum var_pop var_samp variance"
+    "any_value approx_count_distinct approx_percentile approx_top_k bit_and bit_or bit_xor "
+    "bitmap_construct_agg bitmap_or_agg collect_set corr count_min_sketch covar_pop covar_samp "
+    "group_concat grouping grouping_id histogram_numeric hll_sketch_agg hll_union_agg kurtosis "
+    "listagg median mode percentile percentile_approx percentile_cont percentile_disc quantile "
+    "regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy "
+    "schema_of_variant_agg skewness string_agg try_avg try_sum"
 )
 _INSTEAD = {
-    "count_if": "write sum(CASE WHEN condition THEN 1 ELSE 0 END)",
-    "bool_and": "write min(CASE WHEN condition THEN 1 ELSE 0 END) = 1",
-    "every": "write min(CASE WHEN condition THEN 1 ELSE 0 END) = 1",
-    "bool_or": "write max(CASE WHEN condition THEN 1 ELSE 0 END) = 1",
-    "any": "write max(CASE WHEN condition THEN 1 ELSE 0 END) = 1",
-    "some": "write max(CASE WHEN condition THEN 1 ELSE 0 END) = 1",
+    "any_value": "write first(x), which is the same in every replay",
+    "group_concat": "write collect_list(x), and join its values when you read",
+    "listagg": "write collect_list(x), and join its values when you read",
+    "string_agg": "write collect_list(x), and join its values when you read",
+    "skewness": "write stddev(x) or variance(x)",
+    "kurtosis": "write stddev(x) or variance(x)",
     "try_sum": "write sum",
     "try_avg": "write avg",
 }
@@ -71,12 +99,16 @@ _TYPED_LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME"
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """A call within tokens: indexes of its name and of its parentheses."""
+    """A call within tokens: indexes of its name, of its parentheses and of its last token.
+
+    That is the closing parenthesis, or the end of the FILTER and IGNORE NULLS that follow it.
+    """
 
     name: str  # in lower case
     at: int
     opening: int
     closing: int
+    end: int
 
 
 def find_calls(tokens: Sequence[Token]) -> Iterator[FunctionCall]:
@@ -89,9 +121,15 @@ def find_calls(tokens: Sequence[Token]) -> Iterator[FunctionCall]:
         # ANY and SOME are also functions, but not after LIKE and not after a comparison.
         if word(token) in ("ANY", "SOME"):
             is_name = at == 0 or _starts_operand(tokens[at - 1])
-        is_type = at > 0 and (word(tokens[at - 1]) == "AS" or tokens[at - 1].text == "::")
+        previous = tokens[at - 1].text if at > 0 else ""
+        is_type = previous == "::" or previous.upper() == "AS"
+        is_suffix = previous == ")" and word(token) == "FILTER"
+        if is_suffix:
+            continue
         if (is_name and not is_type) or token.token_type == TokenType.IDENTIFIER:
-            yield FunctionCall(str(token.text).lower(), at, at + 1, _closing(tokens, at + 1))
+            closing = _closing(tokens, at + 1)
+            end = _suffix_end(tokens, closing)
+            yield FunctionCall(str(token.text).lower(), at, at + 1, closing, end)
 
 
 def _starts_operand(previous: Token) -> bool:
@@ -109,6 +147,20 @@ def _closing(tokens: Sequence[Token], opening: int) -> int:
     return len(tokens) - 1
 
 
+def _suffix_end(tokens: Sequence[Token], closing: int) -> int:
+    """Return the index of the last token of FILTER (...) and IGNORE NULLS, in either order."""
+    end = closing
+    while end + 2 < len(tokens):
+        first, second = tokens[end + 1], tokens[end + 2]
+        if word(first) in ("IGNORE", "RESPECT") and word(second) == "NULLS":
+            end += 2
+        elif word(first) == "FILTER" and second.token_type == TokenType.L_PAREN:
+            end = _closing(tokens, end + 2)
+        else:
+            break
+    return end
+
+
 def refused_functions(
     source: Source, tokens: Sequence[Token], columns: Collection[str]
 ) -> list[Problem]:
@@ -118,9 +170,9 @@ def refused_functions(
     """
     problems: list[Problem] = []
     for call in find_calls(tokens):
-        message = _call_fault(call)
-        if message is None and call.closing + 1 < len(tokens):
-            message = _suffix_fault(call.name, tokens[call.closing + 1 : call.closing + 3])
+        message = _call_fault(call) or _arguments_fault(call, tokens)
+        if message is None:
+            message = _suffix_fault(call, tokens)
         if message is not None:
             problems.append(source.problem(tokens[call.at], message))
     for index, token in enumerate(tokens):
@@ -153,8 +205,6 @@ def _call_fault(call: FunctionCall) -> str | None:
         return _unfit(name)
     if name == "unix_timestamp" and call.closing == call.opening + 1:
         return _unfit("unix_timestamp()")
-    if name in AGGREGATES and call.closing == call.opening + 1:
-        return f"{name}() takes exactly one argument"
     if name == "watermark":
         return "watermark() is not built yet; use the record's own time"
     if name == "session_window":
@@ -172,9 +222,22 @@ def _call_fault(call: FunctionCall) -> str | None:
     if name in _RANKS:
         return f"{name}() ranks rows, which is not built yet; rank them when you read the view"
     if name in _OTHER_AGGREGATES or name.startswith(("approx_", "regr_")):
-        instead = _INSTEAD.get(name, "use count, sum, min, max or avg")
-        return f"the aggregate {name}() is not built yet; {instead}"
+        instead = _INSTEAD.get(name, "the aggregates that can be are in docs/sql.md")
+        return f"the aggregate {name}() cannot be kept turn by turn; {instead}"
     return None
+
+
+def _arguments_fault(call: FunctionCall, tokens: Sequence[Token]) -> str | None:
+    if call.name not in AGGREGATES:
+        return None
+    inside = tokens[call.opening + 1 : call.closing]
+    count = len(split_commas(inside)) if inside else 0
+    if AGGREGATES[call.name] not in _USAGE:
+        return None if count == 1 else f"{call.name}() takes exactly one argument"
+    fewest, most, usage = _USAGE[AGGREGATES[call.name]]
+    if fewest <= count <= most:
+        return None
+    return f"{call.name}() is written {call.name}{usage.format(name=call.name)}"
 
 
 def _unfit(name: str) -> str:
@@ -190,18 +253,16 @@ def _unfit(name: str) -> str:
     return f"{name} {reason}, so a replay would differ; {instead}"
 
 
-def _suffix_fault(name: str, following: Sequence[Token]) -> str | None:
-    first = word(following[0])
-    second = following[1].text if len(following) > 1 else ""
-    if first == "OVER":
+def _suffix_fault(call: FunctionCall, tokens: Sequence[Token]) -> str | None:
+    name, following = call.name, tokens[call.end + 1 : call.end + 2]
+    if following and word(following[0]) == "OVER":
         return (
             f"{name}() OVER: window functions are not built yet; write GROUP BY, or use OVER when "
             "you read the view"
         )
-    if first == "FILTER" and second == "(":
-        return (
-            f"{name}() FILTER is not built yet; write {name}(CASE WHEN condition THEN argument END)"
-        )
-    if first == "WITHIN" or (first in ("IGNORE", "RESPECT") and second.upper() == "NULLS"):
-        return f"{first} after {name}() is not supported; remove it"
+    if following and word(following[0]) == "WITHIN":
+        return f"WITHIN after {name}() is not supported; remove it"
+    if call.end > call.closing and name not in AGGREGATES:
+        suffix = word(tokens[call.closing + 1])
+        return f"{suffix} after {name}() means nothing: it is not an aggregate; remove it"
     return None

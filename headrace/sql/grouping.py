@@ -9,10 +9,12 @@ Promises:
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import Token, TokenType, exp
 
 from headrace.model.definitions import Call, Key, Window
+from headrace.sql.aggregates import FoundCall, read_call
 from headrace.sql.expressions import (
     STANDS_FOR,
     Expression,
@@ -23,7 +25,6 @@ from headrace.sql.expressions import (
     strip_parentheses,
 )
 from headrace.sql.functions import AGGREGATES, FunctionCall, find_calls
-from headrace.sql.statements import split_commas
 from headrace.sql.text import word, words
 
 __all__ = ["Groups", "contains_aggregate"]
@@ -43,7 +44,7 @@ _INSTEAD = "compute it when you read: SELECT round(total, 2) FROM view, or apply
 def contains_aggregate(tokens: Sequence[Token]) -> bool:
     """Whether one of the aggregates is called anywhere in the tokens, as one (not OVER rows)."""
     for call in find_calls(tokens):
-        following = tokens[call.closing + 1] if call.closing + 1 < len(tokens) else None
+        following = tokens[call.end + 1] if call.end + 1 < len(tokens) else None
         if call.name in AGGREGATES and word(following) != "OVER":
             return True
     return False
@@ -57,7 +58,12 @@ class Groups:
         self.source = scope.source
         self.window: Window | None = None
         self.keys: list[tuple[Key, exp.Expr]] = []
-        self.calls: list[tuple[Call, exp.Expr | None]] = []
+        self.found: list[FoundCall] = []
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The aggregate calls, each once."""
+        return tuple(found.call for found in self.found)
 
     def add_key(self, expression: Expression) -> str:
         """Return the name of the key for an expression, a new one if it is new."""
@@ -145,12 +151,13 @@ class Groups:
             call = calls.get(at)
             name = self._stand_in(tokens, call) if call is not None else None
             if call is not None and name is not None:
-                first, last = tokens[at], tokens[call.closing]
+                end = call.end if call.name in AGGREGATES else call.closing
+                first, last = tokens[at], tokens[end]
                 stand_ins[first.start] = name
                 shortened.append(
                     Token(TokenType.VAR, name, first.line, first.col, first.start, last.end)
                 )
-                at = call.closing + 1
+                at = end + 1
             else:
                 shortened.append(tokens[at])
                 at += 1
@@ -177,43 +184,18 @@ class Groups:
         return self._group_value(span)
 
     def _add_call(self, tokens: Sequence[Token], call: FunctionCall) -> str:
-        function = AGGREGATES[call.name]
-        inside = tokens[call.opening + 1 : call.closing]
-        where = tokens[call.at]
-        if contains_aggregate(inside):
+        if contains_aggregate(tokens[call.opening + 1 : call.end + 1]):
             raise self.source.refuse(
-                where, f"{call.name}() of an aggregate is not possible; remove one of the two"
+                tokens[call.at],
+                f"{call.name}() of an aggregate is not possible; remove one of the two",
             )
-        if inside and word(inside[0]) in ("DISTINCT", "ALL"):
-            raise self.source.refuse(
-                where,
-                f"{call.name}({word(inside[0])} ...) is not built yet; remove {word(inside[0])}"
-                + ("" if word(inside[0]) == "ALL" else ", or group by the column as well"),
-            )
-        if len(split_commas(inside)) != 1 or not inside:
-            raise self.source.refuse(where, f"{call.name}() takes exactly one argument")
-        argument: Expression | None = None
-        if [token.text for token in inside] != ["*"]:
-            argument = self.scope.read(inside)
-            self._refuse_window(argument, call, where)
-        elif function != "count":
-            raise self.source.refuse(
-                where, f"{call.name}(*) means nothing; write a column, or count(*)"
-            )
-        tree = argument.tree if argument else None
-        for known, known_tree in self.calls:
-            if known.function == function and known_tree == tree:
-                return known.name
-        name = f"a{len(self.calls)}"
-        self.calls.append((Call(name, function, argument.text if argument else None), tree))
+        found = read_call(self.scope, tokens, call)
+        for known in self.found:
+            if known.same_as(found):
+                return known.call.name
+        name = f"a{len(self.found)}"
+        self.found.append(replace(found, call=replace(found.call, name=name)))
         return name
-
-    def _refuse_window(self, argument: Expression, call: FunctionCall, where: Token) -> None:
-        if any(is_window_part(node) for node in argument.tree.walk()):
-            raise self.source.refuse(
-                where,
-                f"{call.name}() of the window is the window itself; use window.start or window.end",
-            )
 
     def _refuse_foreign(self, tree: exp.Expr, tokens: Sequence[Token]) -> None:
         for node in tree.walk(prune=lambda node: isinstance(node, exp.DataType)):

@@ -133,7 +133,7 @@ class QueryReader:
             grouped=True,
             window=groups.window,
             keys=tuple(key for key, _ in groups.keys),
-            calls=tuple(call for call, _ in groups.calls),
+            calls=groups.calls,
             outputs=tuple(outputs),
             having=having,
         )
@@ -216,7 +216,7 @@ class QueryReader:
 
     def _refuse_ambiguous(self, tokens: Sequence[Token], output: Output) -> None:
         inside = [
-            range(call.opening, call.closing)
+            range(call.opening, call.end)
             for call in find_calls(tokens)
             if call.name in AGGREGATES  # whose arguments can only be columns
         ]

@@ -62,4 +62,16 @@ SCHEMA = (
             (abs(CAST(replace(CAST(total AS VARCHAR), '.', '') AS HUGEINT)) * 20000 + n) // (2 * n),
             digits,
             total < 0) END""",
+    # Chan's formula for two sets of values, each (how many, mean, sum of squared distances from
+    # it). Where m2 is NaN or infinity there is no mean, and none is needed any more.
+    """CREATE MACRO headrace.merged_squares(a, b) AS
+        CASE WHEN isfinite(a.m2) AND isfinite(b.m2) THEN a.m2 + b.m2
+            + (b.mean - a.mean) * ((b.mean - a.mean) * (CAST(a.n AS DOUBLE) * b.n / (a.n + b.n)))
+        ELSE a.m2 + b.m2 END""",
+    """CREATE MACRO headrace.merge_moments(a, b) AS
+        CASE WHEN a IS NULL THEN b WHEN b IS NULL THEN a ELSE struct_pack(
+            n := a.n + b.n,
+            mean := CASE WHEN isfinite(headrace.merged_squares(a, b))
+                THEN a.mean + (b.mean - a.mean) * (CAST(b.n AS DOUBLE) / (a.n + b.n)) END,
+            m2 := headrace.merged_squares(a, b)) END""",
 )

@@ -81,6 +81,14 @@ FROM events{number} GROUP BY window(
   '15 seconds', '15 seconds', '-4 seconds'
 ), k;
 """,
+    """
+CREATE MATERIALIZED VIEW many{number} WITH (allowed_lateness = '10 seconds') AS
+SELECT window.start AS start, k, stddev(x % 7) AS deviation, first(x) AS first, last(k) AS last,
+  last(x) IGNORE NULLS AS known, min_by(id, x) AS least, max_by(ts, amount) AS most,
+  bool_and(x > 0) AS positive, count_if(x > 0) AS positives, collect_list(id, 3) AS ids,
+  sum(x) FILTER (WHERE amount > 0) AS paid, first(100 / x) FILTER (WHERE x <> 0) AS share
+FROM events{number} GROUP BY window(ts, '20 seconds'), k;
+""",
 ]
 # Logs side by side in one project: their turns' Spark jobs run side by side too, which is quicker.
 LOGS = len(VIEWS)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from headrace.errors import DefinitionError
-from headrace.model import Project, Stream, View, Window
+from headrace.model import Call, Project, Stream, View, Window
 from headrace.sql import parse_project
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -63,7 +63,7 @@ def dump_view(view: View) -> list[str]:
     if query.window is not None:
         lines.append(f"-- window: {dump_window(query.window)}")
     lines += [f"-- key: {key.name} = {key.expression}" for key in query.keys]
-    lines += [f"-- call: {each.name} = {each.function} of {each.argument}" for each in query.calls]
+    lines += [f"-- call: {each.name} = {dump_call(each)}" for each in query.calls]
     lines += [f"-- output: {each.name} = {each.expression}" for each in query.outputs]
     if query.having is not None:
         lines.append(f"-- having: {query.having}")
@@ -79,6 +79,14 @@ def dump_window(window: Window) -> str:
     if window.time is not None:
         text += f", over {window.time}"
     return text if window.zone is None else f"{text}, days of {window.zone}"
+
+
+def dump_call(call: Call) -> str:
+    text = f"{call.function} of {call.argument}"
+    text += f" by {call.by}" if call.by else ""
+    text += f", {', '.join(call.parameters)}" if call.parameters else ""
+    text += ", without nulls" if call.ignores_nulls else ""
+    return text + (f", where {call.condition}" if call.condition else "")
 
 
 def run(case: Case) -> list[str]:

@@ -1,0 +1,31 @@
+"""first(x) and last(x): the value of the earliest and of the latest record, by event time.
+
+Records of one event time go by partition and offset. A null counts as any value does, as in Spark,
+unless IGNORE NULLS is written.
+"""
+
+from headrace.aggregates.base import PLACE, Aggregate, Arguments, State
+from headrace.schema.types import DataType
+
+__all__ = ["first", "last"]
+
+
+def first(arguments: Arguments) -> Aggregate:
+    """Return first over an argument."""
+    return _end("min", "least", arguments)
+
+
+def last(arguments: Arguments) -> Aggregate:
+    """Return last over an argument."""
+    return _end("max", "greatest", arguments)
+
+
+def _end(function: str, merge: str, arguments: Arguments) -> Aggregate:
+    value = arguments.value
+    assert value is not None
+    type = DataType("STRUCT", parts=(PLACE, value), names=("place", "value"))
+    place = "CASE WHEN {x} IS NOT NULL THEN {place} END" if arguments.ignores_nulls else "{place}"
+    partial = f"{function}_by(named_struct('place', {{place}}, 'value', {{x}}), {place})"
+    # States compare field by field, and no two records share their place.
+    state = State(type, partial, f"{merge}({{old}}, {{new}})", f"{function}({{x}})")
+    return Aggregate((state,), "struct_extract({0}, 'value')", value)

@@ -1,0 +1,29 @@
+"""collect_list(x, n): the values of the first n records whose x is not null, in their order.
+
+The order is that of event time, partition and offset. Nothing collected is an empty list.
+"""
+
+from headrace.aggregates.base import PLACE, Aggregate, Arguments, State
+from headrace.schema.types import DataType
+
+__all__ = ["collect_list"]
+
+
+def collect_list(arguments: Arguments) -> Aggregate:
+    """Return collect_list over an argument; its parameter says how many values are kept."""
+    value, count = arguments.value, arguments.parameters[0]
+    assert value is not None
+    item = DataType("STRUCT", parts=(PLACE, value), names=("place", "value"))
+    partial = (
+        "coalesce(min_by(named_struct('place', {place}, 'value', {x}), "
+        f"CASE WHEN {{x}} IS NOT NULL THEN {{place}} END, {count}), array())"
+    )
+    # Items compare field by field, and no two records share their place.
+    state = State(
+        DataType("ARRAY", parts=(item,)),
+        partial,
+        f"list_sort(list_concat({{old}}, {{new}}))[1:{count}]",
+        f"list_sort(flatten(list({{x}})))[1:{count}]",
+    )
+    final = "list_transform({0}, lambda each: struct_extract(each, 'value'))"
+    return Aggregate((state,), final, DataType("ARRAY", parts=(value,)))

@@ -1,0 +1,86 @@
+"""Aggregate calls as columns of a fold: what Spark works out of each record for them.
+
+A call `a0` has up to three columns: `a0` its argument, `a0_by` what it orders by, `a0_place` where
+the record stands. All are NULL for a record that is not folded or that FILTER leaves out, and
+neither its argument nor what it orders by is evaluated then.
+"""
+
+from collections.abc import Mapping
+
+from headrace.aggregates import AGGREGATES, Aggregate, Arguments, State
+from headrace.model.definitions import Call, Stream
+from headrace.schema.types import DataType, parse_type
+
+__all__ = ["aggregate_of", "asked", "call_columns", "call_text", "partial", "typed"]
+
+
+def typed(call: Call) -> dict[str, str]:
+    """Return the expressions of a call whose types `aggregate_of` needs, by their names."""
+    wanted = {
+        call.name: call.argument,
+        f"{call.name}_by": call.by,
+        f"{call.name}_if": call.condition,
+    }
+    return {name: expression for name, expression in wanted.items() if expression is not None}
+
+
+def aggregate_of(call: Call, types: Mapping[str, DataType]) -> Aggregate:
+    """Return the aggregate that a call means. ValueError: it does not take these types."""
+    condition = types.get(f"{call.name}_if")
+    if condition is not None and condition.kind != "BOOLEAN":
+        raise ValueError(f"FILTER (WHERE {call.condition}) is {condition.sql}; write a condition")
+    value = types.get(call.name)
+    if call.argument is None and condition is not None:
+        value = parse_type("BOOLEAN")  # count(*) counts the records that the condition holds for
+    arguments = Arguments(value, types.get(f"{call.name}_by"), call.parameters, call.ignores_nulls)
+    return AGGREGATES[call.function](arguments)
+
+
+def asked(call: Call) -> list[str]:
+    """Return the expressions of a call as they are asked of a record that is folded."""
+    condition = [] if call.condition is None else [call.condition]
+    return condition + [
+        _filtered(call, each) for each in (call.argument, call.by) if each is not None
+    ]
+
+
+def call_columns(call: Call, aggregate: Aggregate, stream: Stream, folded: str) -> list[str]:
+    """Return the columns of a call; `folded` is the test for a record that is."""
+    wanted = {}
+    if call.argument is not None or call.condition is not None:
+        wanted[call.name] = call.argument or "true"
+    if call.by is not None:
+        wanted[f"{call.name}_by"] = call.by
+    if any("{place}" in state.partial for state in aggregate.states):
+        # Not a bare 0: Spark cannot hand over a struct that is null with a field that never is.
+        time = "nullif(0L, 1L)"
+        if stream.event_time is not None:
+            time = f"unix_micros(`{stream.event_time}`)"
+        wanted[f"{call.name}_place"] = (
+            f"named_struct('time_us', {time}, 'partition', __partition, 'offset', __offset)"
+        )
+    # One CASE within the other: Spark may work out both sides of an AND before either is asked.
+    return [
+        f"CASE WHEN {folded} THEN {_filtered(call, expression)} END AS {name}"
+        for name, expression in wanted.items()
+    ]
+
+
+def partial(call: Call, state: State) -> str:
+    """Return the partial of a state over the columns of its call."""
+    return state.partial.format(x=call.name, y=f"{call.name}_by", place=f"{call.name}_place")
+
+
+def call_text(call: Call) -> str:
+    """Return a call as SQL writes it."""
+    arguments = [call.argument or "*", call.by, *call.parameters]
+    text = f"{call.function}({', '.join(each for each in arguments if each is not None)})"
+    if call.ignores_nulls:
+        text += " IGNORE NULLS"
+    return text if call.condition is None else f"{text} FILTER (WHERE {call.condition})"
+
+
+def _filtered(call: Call, expression: str) -> str:
+    if call.condition is None:
+        return f"({expression})"
+    return f"CASE WHEN ({call.condition}) THEN ({expression}) END"

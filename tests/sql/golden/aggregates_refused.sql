@@ -1,0 +1,103 @@
+-- case: aggregates that cannot be kept, and what to use instead
+CREATE MATERIALIZED VIEW v AS
+SELECT mode(id) AS a, percentile(price, 0.5) AS b, median(price) AS c, listagg(id) AS d, string_agg(id, ',') AS e,
+  any_value(id) AS f, try_sum(items) AS g, try_avg(items) AS h, skewness(price) AS i, corr(price, items) AS j,
+  percentile_cont(0.5) WITHIN GROUP (ORDER BY price) AS k, regr_slope(price, items) AS l FROM payments
+-- error: case.sql:2:8: the aggregate mode() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
+-- error: case.sql:2:23: the aggregate percentile() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
+-- error: case.sql:2:52: the aggregate median() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
+-- error: case.sql:2:72: the aggregate listagg() cannot be kept turn by turn; write collect_list(x), and join its values when you read
+-- error: case.sql:2:90: the aggregate string_agg() cannot be kept turn by turn; write collect_list(x), and join its values when you read
+-- error: case.sql:3:3: the aggregate any_value() cannot be kept turn by turn; write first(x), which is the same in every replay
+-- error: case.sql:3:23: the aggregate try_sum() cannot be kept turn by turn; write sum
+-- error: case.sql:3:44: the aggregate try_avg() cannot be kept turn by turn; write avg
+-- error: case.sql:3:65: the aggregate skewness() cannot be kept turn by turn; write stddev(x) or variance(x)
+-- error: case.sql:3:87: the aggregate corr() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
+-- error: case.sql:4:3: the aggregate percentile_cont() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
+-- error: case.sql:4:60: the aggregate regr_slope() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
+
+-- case: the wrong number of arguments
+CREATE MATERIALIZED VIEW v AS
+SELECT stddev() AS a, stddev(price, items) AS b, min_by(id) AS c, max_by(id, ts, 3) AS d, first() AS e,
+  collect_list() AS f, collect_list(id, 3, 4) AS g, array_agg() AS h, count_if() AS i FROM payments
+-- error: case.sql:2:8: stddev() takes exactly one argument
+-- error: case.sql:2:23: stddev() takes exactly one argument
+-- error: case.sql:2:50: min_by() is written min_by(x, y): x where y is least
+-- error: case.sql:2:67: max_by() is written max_by(x, y): x where y is greatest
+-- error: case.sql:2:91: first() is written first(x), or first(x) IGNORE NULLS
+-- error: case.sql:3:3: collect_list() is written collect_list(x) or collect_list(x, 100)
+-- error: case.sql:3:24: collect_list() is written collect_list(x) or collect_list(x, 100)
+-- error: case.sql:3:53: array_agg() is written array_agg(x) or array_agg(x, 100)
+-- error: case.sql:3:71: count_if() takes exactly one argument
+
+-- case: sizes of lists
+CREATE MATERIALIZED VIEW v AS
+SELECT collect_list(id, 0) AS a, collect_list(id, 10001) AS b, collect_list(id, items) AS c, collect_list(id, -1) AS d,
+  collect_list(id, 1.5) AS e, collect_list(id, '3') AS f FROM payments
+-- error: case.sql:2:25: collect_list() keeps so many values: write a whole number from 1 to 10,000
+-- error: case.sql:2:51: collect_list() keeps so many values: write a whole number from 1 to 10,000
+-- error: case.sql:2:81: collect_list() keeps so many values: write a whole number from 1 to 10,000
+-- error: case.sql:2:111: collect_list() keeps so many values: write a whole number from 1 to 10,000
+-- error: case.sql:3:20: collect_list() keeps so many values: write a whole number from 1 to 10,000
+-- error: case.sql:3:48: collect_list() keeps so many values: write a whole number from 1 to 10,000
+
+-- case: nulls where they never count
+CREATE MATERIALIZED VIEW v AS
+SELECT sum(items) IGNORE NULLS AS a, max_by(id, ts) RESPECT NULLS AS b, first(id, items) AS c, last(id, true, false) AS d
+FROM payments
+-- error: case.sql:2:8: sum(): IGNORE NULLS belongs to first and last; nulls never count here, so remove it
+-- error: case.sql:2:38: max_by(): RESPECT NULLS belongs to first and last; nulls never count here, so remove it
+-- error: case.sql:2:73: first(): write first(x) IGNORE NULLS
+-- error: case.sql:2:96: last() is written last(x), or last(x) IGNORE NULLS
+
+-- case: FILTER that is none
+CREATE MATERIALIZED VIEW v AS
+SELECT sum(items) FILTER (WHERE) AS a, sum(items) FILTER (items > 1) AS b, upper(id) FILTER (WHERE items > 1) AS c
+FROM payments
+-- error: case.sql:2:32: this expression cannot be read near ); check its syntax
+-- error: case.sql:2:51: FILTER is written sum(x) FILTER (WHERE condition)
+-- error: case.sql:2:76: FILTER after upper() means nothing: it is not an aggregate; remove it
+
+-- case: aggregates within FILTER and its unknown columns
+CREATE MATERIALIZED VIEW v AS
+SELECT sum(items) FILTER (WHERE count(*) > 1) AS a, sum(items) FILTER (WHERE itms > 1) AS b,
+  sum(items) FILTER (WHERE now() > ts) AS c FROM payments
+-- error: case.sql:2:8: sum() of an aggregate is not possible; remove one of the two
+-- error: case.sql:2:78: payments has no column itms (did you mean items?); its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
+-- error: case.sql:3:28: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+
+-- case: the window within FILTER
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) FILTER (WHERE window.start = ts) AS a FROM payments GROUP BY window(ts, '1 minute')
+-- error: case.sql:2:8: count() of the window is the window itself; use window.start or window.end
+
+-- case: DISTINCT and ALL
+CREATE MATERIALIZED VIEW v AS
+SELECT sum(DISTINCT items) AS a, min(DISTINCT items) AS b, count(ALL id) AS c, avg(DISTINCT items) AS d FROM payments
+-- error: case.sql:2:8: sum(DISTINCT ...) is not built; group by the column as well, or remove DISTINCT
+-- error: case.sql:2:34: min(DISTINCT ...) is min(...); remove DISTINCT
+-- error: case.sql:2:60: count(ALL ...) is count(...); remove ALL
+-- error: case.sql:2:80: avg(DISTINCT ...) is not built; group by the column as well, or remove DISTINCT
+
+-- case: OVER
+CREATE MATERIALIZED VIEW v AS
+SELECT first(id) OVER (ORDER BY ts) AS a, count(*) FILTER (WHERE items > 1) OVER () AS b FROM payments
+-- error: case.sql:2:8: first() OVER: window functions are not built yet; write GROUP BY, or use OVER when you read the view
+-- error: case.sql:2:43: count() OVER: window functions are not built yet; write GROUP BY, or use OVER when you read the view
+
+-- case: stars of what counts no records
+CREATE MATERIALIZED VIEW v AS
+SELECT first(*) AS a, min_by(*, ts) AS b FROM payments
+-- error: case.sql:2:8: first(*) means nothing; write a column, or count(*)
+-- error: case.sql:2:30: one expression without a name is expected here; check its syntax
+
+-- case: aggregates of aggregates
+CREATE MATERIALIZED VIEW v AS
+SELECT max_by(id, count(*)) AS a, first(last(id)) AS b FROM payments
+-- error: case.sql:2:8: max_by() of an aggregate is not possible; remove one of the two
+-- error: case.sql:2:35: first() of an aggregate is not possible; remove one of the two
+
+-- case: aggregates in WHERE
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments WHERE any(items > 1)
+-- error: case.sql:2:31: WHERE looks at single records; move the aggregate to HAVING
