@@ -2,7 +2,7 @@
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION"]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 SCHEMA = (
     "CREATE SCHEMA headrace",
