@@ -3,12 +3,17 @@
 from collections.abc import Callable
 
 from headrace.aggregates.average import average
-from headrace.aggregates.base import PLACE, Aggregate, Arguments, State
+from headrace.aggregates.base import PLACE, Aggregate, Arguments, Items, State
 from headrace.aggregates.count import count, count_if
+from headrace.aggregates.distinct import count_distinct
 from headrace.aggregates.ends import first, last
 from headrace.aggregates.extremes import greatest, least
 from headrace.aggregates.extremes_by import greatest_by, least_by
+from headrace.aggregates.hyperloglog import approx_count_distinct
 from headrace.aggregates.lists import collect_list
+from headrace.aggregates.percentile import approx_percentile
+from headrace.aggregates.sets import collect_set
+from headrace.aggregates.top import approx_top_k
 from headrace.aggregates.total import total
 from headrace.aggregates.truth import all_true, any_true
 from headrace.aggregates.variance import (
@@ -18,14 +23,19 @@ from headrace.aggregates.variance import (
     variance_sample,
 )
 
-__all__ = ["AGGREGATES", "PLACE", "Aggregate", "Arguments", "State"]
+__all__ = ["AGGREGATES", "PLACE", "Aggregate", "Arguments", "Items", "State"]
 
 AGGREGATES: dict[str, Callable[[Arguments], Aggregate]] = {
+    "approx_count_distinct": approx_count_distinct,
+    "approx_percentile": approx_percentile,
+    "approx_top_k": approx_top_k,
     "avg": average,
     "bool_and": all_true,
     "bool_or": any_true,
     "collect_list": collect_list,
+    "collect_set": collect_set,
     "count": count,
+    "count_distinct": count_distinct,
     "count_if": count_if,
     "first": first,
     "last": last,

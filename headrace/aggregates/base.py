@@ -9,6 +9,10 @@
   the panes of a window are put together when it is read.
 - *final*: SQL of the store over the merged state columns, `{0}`, `{1}`, ...
 
+Some aggregates keep *items*: rows of a table of their own, one per group and item, each with
+states that merge as any do. There *final* is an aggregate over the rows of a group, with `item`
+besides the states, and over what `ranked` adds to them.
+
 A state is a function of the set of records it saw, so what depends on an order goes by places. A
 state column never overflows for any number of records a log can hold; a final may, and then the
 read fails as the same query would in SQL.
@@ -18,7 +22,7 @@ from dataclasses import dataclass
 
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["ADD", "COUNT_UP", "PLACE", "Aggregate", "Arguments", "State"]
+__all__ = ["ADD", "COUNT_UP", "PLACE", "Aggregate", "Arguments", "Items", "State"]
 
 #: Adds two states of which either may be NULL: nothing was counted.
 ADD = "coalesce({old} + {new}, {old}, {new})"
@@ -58,9 +62,25 @@ class State:
 
 
 @dataclass(frozen=True)
+class Items:
+    """The rows that an aggregate keeps of a group, one per item.
+
+    `item` is Spark SQL over the columns that a partial may use; NULL: the record adds to none.
+    `ranked` is SQL of the store for more columns, over the rows of one group. With `keep`, a group
+    keeps as many rows: those that the first state is least of.
+    """
+
+    item: str
+    type: DataType
+    ranked: str = ""
+    keep: int | None = None
+
+
+@dataclass(frozen=True)
 class Aggregate:
-    """One aggregate over an argument of a known type."""
+    """One aggregate over an argument of a known type; its states are its items', if it has any."""
 
     states: tuple[State, ...]
     final: str
     type: DataType
+    items: Items | None = None

@@ -27,6 +27,7 @@ from headrace.ledger.entries import (
 )
 from headrace.log.base import Partition, Range
 from headrace.plan.fold import Fold
+from headrace.plan.tables import Table
 
 __all__ = ["Accounts"]
 
@@ -81,7 +82,7 @@ class Accounts:
             self._planned,
             self._unit.time_offset if alone else self._outset.time_offset,
             {} if alone else self._progress(),
-            {fold.table: tuple(outcome.deltas) for fold, outcome in self._outcomes.items()},
+            self._deltas(),
             counters,
             tuple(self._outbox()),
             report,
@@ -90,6 +91,15 @@ class Accounts:
             self._emissions(),
             seeds=tuple(self._seeds()),
         )
+
+    def _deltas(self) -> dict[Table, tuple[pa.Table, ...]]:
+        """Return what is merged into every table, nothing also: rows may leave it all the same."""
+        deltas: dict[Table, tuple[pa.Table, ...]] = {}
+        for fold, outcome in self._outcomes.items():
+            deltas[fold.table] = tuple(outcome.deltas)
+            for table in fold.table.children:
+                deltas[table] = tuple(outcome.items.get(table, ()))
+        return deltas
 
     def _check_whole(self) -> None:
         """Refuse to commit a position if what was read does not reach from end to end."""

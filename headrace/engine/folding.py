@@ -20,6 +20,7 @@ from headrace.engine.probing import failing_rows
 from headrace.engine.stamping import Dead, Summary
 from headrace.errors import ViewFailed
 from headrace.plan.fold import Fold
+from headrace.plan.tables import Table
 
 __all__ = ["Outcome", "TooManyFailures", "fold_frame", "fold_rows"]
 
@@ -46,6 +47,7 @@ class Outcome:
     """
 
     deltas: list[pa.Table] = field(default_factory=list)
+    items: dict[Table, list[pa.Table]] = field(default_factory=dict)
     late: dict[int, list[Dead]] = field(default_factory=dict)
     dead: dict[int, list[Dead]] = field(default_factory=dict)
     summaries: list[Summary] = field(default_factory=list)
@@ -59,7 +61,9 @@ class Outcome:
     dead_count: int = 0
 
     def add(self, fold: Fold, result: pa.Table) -> None:
-        """Take one result of the fold's query apart: delta, late, side rows."""
+        """Take one result of the fold's query apart: items, delta, late, side rows."""
+        if fold.table.children:
+            result = self._without_items(fold, result)
         sides = result.filter(pc.is_valid(result["__side"]))
         self.summaries += [Summary.from_bytes(side.as_py()) for side in sides["__side"]]
         if sides.num_rows:
@@ -76,6 +80,16 @@ class Outcome:
                 self.corrected += _sum(result["__corrected"])
         events = _sum(result["_events"])
         self._add_delta(result, events, _pairs(fold, result) or events)
+
+    def _without_items(self, fold: Fold, result: pa.Table) -> pa.Table:
+        """Enter the rows of items; return the view's own."""
+        for number, table in enumerate(fold.table.children, start=1):
+            rows = result.filter(pc.equal(result["__set"], number))
+            # A record that is not folded, and one that has no item, are in a row without one.
+            rows = rows.filter(pc.is_valid(rows[table.keys[-1].name]))
+            if rows.num_rows:
+                self.items.setdefault(table, []).append(rows)
+        return result.filter(pc.equal(result["__set"], 0))
 
     def _add_delta(self, delta: pa.Table, records: int, pairs: int) -> None:
         if delta.num_rows:
@@ -117,6 +131,8 @@ class Outcome:
     def include(self, other: "Outcome") -> None:
         """Take in what was folded of a later part of the same ranges."""
         self.deltas += other.deltas
+        for table, rows in other.items.items():
+            self.items.setdefault(table, []).extend(rows)
         for mine, theirs in ((self.late, other.late), (self.dead, other.dead)):
             for partition, found in theirs.items():
                 mine.setdefault(partition, []).extend(found)

@@ -110,6 +110,8 @@ def take_turn(
     for fold, outcome in list(outcomes.items()):
         try:
             outcome.deltas = [tools.store.stage(fold.table, delta) for delta in outcome.deltas]
+            for table, rows in outcome.items.items():
+                outcome.items[table] = [tools.store.stage(table, delta) for delta in rows]
         except MergeFailed as error:
             accounts.set_aside(error.view, str(error))
     faults.reach("after_stage")

@@ -104,10 +104,11 @@ def audit(
                 records += read
                 differences += _compare_progress(unit, engine.units[MAIN].progress)
                 differences += _compare_counters(unit, counters, replayed.counters())
-                for fold in engine.units[MAIN].folds:
-                    states = snapshot.states(fold.table)
+                tables = [fold.table for fold in engine.units[MAIN].folds]
+                for table in [each for main in tables for each in (main, *main.children)]:
+                    states = snapshot.states(table)
                     rows += states.num_rows
-                    differences += compare_states(fold.table, states, replayed.states(fold.table))
+                    differences += compare_states(table, states, replayed.states(table))
                 sets, waiting = _side_sets(replayed), _side_sets(snapshot)
                 for name, source in engine.units[MAIN].topics().items():
                     differences += _compare_sides(log, unit, name, source, sets, waiting)

@@ -7,11 +7,11 @@ neither its argument nor what it orders by is evaluated then.
 
 from collections.abc import Mapping
 
-from headrace.aggregates import AGGREGATES, Aggregate, Arguments, State
+from headrace.aggregates import AGGREGATES, Aggregate, Arguments
 from headrace.model.definitions import Call, Stream
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["aggregate_of", "asked", "call_columns", "call_text", "partial", "typed"]
+__all__ = ["aggregate_of", "asked", "call_columns", "call_text", "fill", "typed"]
 
 
 def typed(call: Call) -> dict[str, str]:
@@ -51,7 +51,9 @@ def call_columns(call: Call, aggregate: Aggregate, stream: Stream, folded: str) 
         wanted[call.name] = call.argument or "true"
     if call.by is not None:
         wanted[f"{call.name}_by"] = call.by
-    if any("{place}" in state.partial for state in aggregate.states):
+    texts = [state.partial for state in aggregate.states]
+    texts += [] if aggregate.items is None else [aggregate.items.item]
+    if any("{place}" in text for text in texts):
         # Not a bare 0: Spark cannot hand over a struct that is null with a field that never is.
         time = "nullif(0L, 1L)"
         if stream.event_time is not None:
@@ -66,15 +68,16 @@ def call_columns(call: Call, aggregate: Aggregate, stream: Stream, folded: str) 
     ]
 
 
-def partial(call: Call, state: State) -> str:
-    """Return the partial of a state over the columns of its call."""
-    return state.partial.format(x=call.name, y=f"{call.name}_by", place=f"{call.name}_place")
+def fill(call: Call, text: str) -> str:
+    """Return a partial or an item over the columns of its call."""
+    return text.format(x=call.name, y=f"{call.name}_by", place=f"{call.name}_place")
 
 
 def call_text(call: Call) -> str:
     """Return a call as SQL writes it."""
     arguments = [call.argument or "*", call.by, *call.parameters]
     text = f"{call.function}({', '.join(each for each in arguments if each is not None)})"
+    text = text.replace("count_distinct(", "count(DISTINCT ", 1)
     if call.ignores_nulls:
         text += " IGNORE NULLS"
     return text if call.condition is None else f"{text} FILTER (WHERE {call.condition})"

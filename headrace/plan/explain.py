@@ -25,11 +25,12 @@ class StateColumn:
 
 @dataclass(frozen=True)
 class AggregatePlan:
-    """One aggregate call and the columns of its state."""
+    """One aggregate call and the columns of its state; `items` is the table of its items."""
 
     name: str
     call: str
     states: tuple[StateColumn, ...]
+    items: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,13 +70,15 @@ def explain_fold(fold: Fold) -> Explanation:
         column.alias: column.this.sql(dialect="spark") for column in outer.selects if column.alias
     }
     aggregates = []
+    items = {child.part.removeprefix("items_"): child for child in table.children}
     for call in query.calls:
         states = tuple(
             StateColumn(column.name, column.type.sql, partials[column.name], column.merge or "")
-            for column in table.states
+            for column in items.get(call.name, table).states
             if column.name.rpartition("_")[0] == call.name
         )
-        aggregates.append(AggregatePlan(call.name, call_text(call), states))
+        kept_in = items[call.name].name if call.name in items else None
+        aggregates.append(AggregatePlan(call.name, call_text(call), states, kept_in))
     return Explanation(
         view=fold.name,
         version=fold.version,
@@ -121,6 +124,8 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
         yield f"  key        {name} = {expression}"
     for aggregate in plan["aggregates"]:
         yield f"  aggregate  {aggregate['name']} = {aggregate['call']}"
+        if aggregate["items"] is not None:
+            yield f"    a row per item in headrace.{aggregate['items']}"
         for state in aggregate["states"]:
             merge = state["merge"].format(old="old", new="new")
             yield f"    {state['column']} {state['type']}"

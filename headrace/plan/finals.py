@@ -5,6 +5,7 @@ that position; an expression that fails (a division by zero) fails the read, as 
 what means the same in Spark and in the store; a division of decimals does not, and is refused.
 """
 
+import re
 from collections.abc import Mapping
 
 import sqlglot
@@ -27,6 +28,15 @@ def store_expression(expression: str, references: Mapping[str, str]) -> str:
     `references` gives the store's SQL for every name. ValueError: a cast that rounds or prints
     differently in the store.
     """
+    # What a name stands for is put in as it is: it may be more than sqlglot can write again.
+    mark = "__stands_for_"
+    while mark in expression:
+        mark += "_"
+    text = _store_text(expression, {name: f"{mark}{name}" for name in references})
+    return re.sub(rf"\b{mark}(\w+)\b", lambda found: references[found[1]], text)
+
+
+def _store_text(expression: str, references: Mapping[str, str]) -> str:
     tree = sqlglot.parse_one(expression, read="spark")
     return tree.transform(lambda node: _translate(node, references)).sql(dialect="duckdb")
 
@@ -36,8 +46,8 @@ def _translate(node: exp.Expr, references: Mapping[str, str]) -> exp.Expr:
         return sqlglot.parse_one(f"({references[node.name]})", read="duckdb")
     if isinstance(node, exp.Div):
         # Spark divides integers as DOUBLE and fails on zero; the store would answer infinity.
-        dividend = store_expression(node.this.sql(dialect="spark"), references)
-        divisor = store_expression(node.expression.sql(dialect="spark"), references)
+        dividend = _store_text(node.this.sql(dialect="spark"), references)
+        divisor = _store_text(node.expression.sql(dialect="spark"), references)
         return sqlglot.parse_one(
             f"CASE WHEN ({divisor}) = 0 THEN error('division by zero') "
             f"ELSE CAST(({dividend}) AS DOUBLE) / CAST(({divisor}) AS DOUBLE) END",
@@ -50,7 +60,7 @@ def _translate(node: exp.Expr, references: Mapping[str, str]) -> exp.Expr:
                 f"same everywhere; cast when you read the view instead"
             )
         # sqlglot takes Spark's CAST for one that gives NULL, as it does without ANSI.
-        operand = store_expression(node.this.sql(dialect="spark"), references)
+        operand = _store_text(node.this.sql(dialect="spark"), references)
         return exp.Cast(this=sqlglot.parse_one(operand, read="duckdb"), to=node.to)
     return node
 

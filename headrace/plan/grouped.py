@@ -3,14 +3,16 @@
 Keys and arguments are evaluated for what is folded only: a late record is late, and a skipped one
 skipped, whatever its other fields hold. Each late record is a group of its own, by its place in the
 log. Where windows overlap it may be late for the first ones and open to later ones: then its row is
-a part of the delta as well.
+a part of the delta as well. Where aggregates keep items (plan/items.py), those are grouping sets of
+the same aggregation.
 """
 
 from collections.abc import Mapping
 
 from headrace.aggregates import Aggregate
 from headrace.model.definitions import Stream, View
-from headrace.plan.calls import aggregate_of, call_columns, partial
+from headrace.plan.calls import aggregate_of, call_columns, fill
+from headrace.plan.items import grouping_sets, item_column, items_query
 from headrace.plan.windowing import cut_of, judged, levels_of, refuse
 from headrace.schema.types import DataType
 from headrace.time.windows import Cut
@@ -53,14 +55,14 @@ def grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> 
     for call in query.calls:
         inner += call_columns(call, aggregates[call.name], stream, "NOT (__skip OR __late)")
         outer += [
-            f"{partial(call, state)} AS {call.name}_{i}"
+            f"{fill(call, state.partial)} AS {call.name}_{i}"
             for i, state in enumerate(aggregates[call.name].states)
         ]
-    return (
-        f"SELECT {', '.join(groups + outer)} FROM ("
-        f"SELECT {', '.join(inner)} FROM {judged(levels_of(view, stream))}) "
-        f"GROUP BY {', '.join(groups)}"
-    )
+    relation = f"(SELECT {', '.join(inner)} FROM {judged(levels_of(view, stream))})"
+    relation = items_query(query.calls, aggregates, relation)
+    items = [item_column(name) for name, each in aggregates.items() if each.items is not None]
+    sets, group_by = grouping_sets(groups, items)
+    return f"SELECT {', '.join(groups + sets + outer)} FROM {relation} GROUP BY {group_by}"
 
 
 def _placed(cut: Cut) -> dict[str, str]:

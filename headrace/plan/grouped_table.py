@@ -1,12 +1,14 @@
 """The table of a view with grouping: its columns, what readers see of it, and what leaves it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from headrace.aggregates.base import COUNT_UP
 from headrace.model.definitions import View
 from headrace.model.windows import DAY_US
 from headrace.plan.finals import check_division, store_expression
 from headrace.plan.grouped import aggregates_of
+from headrace.plan.items import items_final, items_table
 from headrace.plan.panes import windows_of_panes
 from headrace.plan.tables import Rows, Table, TableColumn, quote, watermark_of
 from headrace.plan.windowing import cut_of, refuse
@@ -40,36 +42,43 @@ def grouped_table(
         columns.append(TableColumn(key.name, types[key.name]))
         references[key.name] = key.name
     columns.append(TableColumn("_events", _BIGINT, "{old} + {new}", COUNT_UP))
-    for name, aggregate in aggregates_of(view, types).items():
+    aggregates = aggregates_of(view, types)
+    for name, aggregate in aggregates.items():
+        if aggregate.items is not None:
+            continue
         names = [f"{name}_{i}" for i in range(len(aggregate.states))]
         columns += [
             TableColumn(column, state.type, state.merge, state.combine, state.differs)
             for column, state in zip(names, aggregate.states, strict=True)
         ]
         references[name] = aggregate.final.format(*names)
+    relation = ""
+    if cut is not None and cut.overlaps:
+        relation = windows_of_panes(
+            cut, view.name, version, columns, retention_us=view.retention_us
+        )
+    expired = ""
+    if cut is not None and view.retention_us is not None:
+        expired = _expired(cut, view.retention_us)
+    table = Table(view.name, version, tuple(columns), (), relation=relation, expired=expired)
+    children = []
+    for name, aggregate in aggregates.items():
+        if aggregate.items is not None:
+            children.append(items_table(name, aggregate, table))
+            references[name] = items_final(name, aggregate, children[-1], cut)
     outputs, kept = _outputs(view, references, output_types)
     closed = "false"
     if cut is not None:
         closed = (
             f"coalesce({references['window_end']} <= {watermark_of(view.name, version)}, false)"
         )
-    relation = ""
-    if cut is not None and cut.overlaps:
-        relation = windows_of_panes(
-            cut, view.name, version, columns, retention_us=view.retention_us
-        )
-    return Table(
-        view.name,
-        version,
-        tuple(columns),
-        (*outputs, "_events", f"{closed} AS _closed"),
-        f" WHERE {kept}" if kept else "",
-        relation=relation,
+    return replace(
+        table,
+        shown=(*outputs, "_events", f"{closed} AS _closed"),
+        condition=f" WHERE {kept}" if kept else "",
+        children=tuple(children),
         retention_us=view.retention_us,
         rows=_rows(view, cut, references, types, output_types),
-        expired=""
-        if cut is None or view.retention_us is None
-        else _expired(cut, view.retention_us),
     )
 
 

@@ -4,7 +4,11 @@ from dataclasses import dataclass
 
 from headrace.schema.types import DataType
 
-__all__ = ["Rows", "Table", "TableColumn", "quote", "watermark_of"]
+__all__ = ["GROUP", "Rows", "Table", "TableColumn", "quote", "watermark_of"]
+
+
+#: The name of the view's own rows where a final looks up their items.
+GROUP = "g"
 
 
 def quote(name: str) -> str:
@@ -60,6 +64,10 @@ class Table:
     rows merge into the rows of their key. `shown` is what the public name selects, from the table
     or, where windows are put together from panes, from `relation`. `expired` tells the rows that
     leave once W is `{watermark}`, in microseconds; empty when none ever does.
+
+    `children` are tables of items beside it, one for each `part`; they merge and leave as it does.
+    Where a key may stand in a delta more than once, it `repeats`. With `keep`, as many rows of a
+    group are kept, those that the first state is least of.
     """
 
     view: str
@@ -72,17 +80,26 @@ class Table:
     expired: str = ""
     retention_us: int | None = None
     rows: Rows | None = None
+    part: str = ""
+    repeats: bool = False
+    keep: int | None = None
+    children: tuple["Table", ...] = ()
 
     @property
     def name(self) -> str:
         """The physical name; it carries the version."""
-        return f"{self.view}__{self.version}"
+        return f"{self.view}__{self.version}" + (f"__{self.part}" if self.part else "")
+
+    @property
+    def source(self) -> str:
+        """The relation that `shown` is selected from, under the name by which items are found."""
+        relation = self.relation or f"headrace.{quote(self.name)}"
+        return f"{relation} AS {GROUP}" if self.children else relation
 
     @property
     def select(self) -> str:
         """What readers of the public name see."""
-        relation = self.relation or f"headrace.{quote(self.name)}"
-        return f"SELECT {', '.join(self.shown)} FROM {relation}{self.condition}"
+        return f"SELECT {', '.join(self.shown)} FROM {self.source}{self.condition}"
 
     @property
     def keys(self) -> tuple[TableColumn, ...]:

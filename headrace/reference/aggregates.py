@@ -15,6 +15,7 @@ and `last`. When nothing is left, counts are 0, lists are empty and the others a
 - min_by, max_by: the value where the other argument is least or greatest, null or not; of equals
   min_by takes the record that stands first, max_by the last. Nulls of the other do not count.
 - collect_list: the values in the order in which their records stand, the first n of them.
+- what is over different values, and what is approximate: `reference/sketches.py`.
 """
 
 import math
@@ -26,6 +27,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from headrace.model.definitions import Call
+from headrace.reference.sketches import (
+    collect_set,
+    count_distinct,
+    estimate_distinct,
+    percentile,
+    top,
+)
 
 __all__ = ["Taken", "aggregate", "result_type"]
 
@@ -50,6 +58,8 @@ def aggregate(call: Call, taken: Sequence[Taken], type: pa.DataType) -> object:
         return ends[0 if function == "first" else -1].value if ends else None
     if function in ("min_by", "max_by"):
         return _extreme_by(function, standing)
+    if function == "approx_top_k":
+        return top([each.value for each in standing], int(call.parameters[0]))
     counted = [each.value for each in standing if each.value is not None]
     if function == "count":
         return len(counted)
@@ -57,10 +67,20 @@ def aggregate(call: Call, taken: Sequence[Taken], type: pa.DataType) -> object:
         return counted.count(True)
     if function == "collect_list":
         return counted[: int(call.parameters[0])]
+    if function == "collect_set":
+        return collect_set(counted, int(call.parameters[0]))
+    if function == "count_distinct":
+        return count_distinct(counted)
+    if function == "approx_count_distinct":
+        return estimate_distinct(counted, type)
     if not counted:
         return None
+    if function == "approx_percentile":
+        return percentile(counted, Decimal(call.parameters[0]))
     if function in ("min", "max"):
-        return (min if function == "min" else max)(counted, key=_order)
+        extreme = (min if function == "min" else max)(counted, key=_order)
+        # 0.0 and -0.0 are equal, so which of them came first says nothing.
+        return extreme + 0.0 if isinstance(extreme, float) else extreme
     if function in ("bool_and", "bool_or"):
         return all(counted) if function == "bool_and" else any(counted)
     if function in ("var_pop", "var_samp", "stddev_pop", "stddev_samp"):
@@ -79,14 +99,16 @@ def aggregate(call: Call, taken: Sequence[Taken], type: pa.DataType) -> object:
 
 def result_type(function: str, type: pa.DataType) -> pa.DataType:
     """Return the type of an aggregate's values, so that expressions over it are typed."""
-    if function in ("count", "count_if"):
+    if function in ("count", "count_if", "count_distinct", "approx_count_distinct"):
         return pa.int64()
     if function in ("bool_and", "bool_or"):
         return pa.bool_()
     if function in ("min", "max", "first", "last", "min_by", "max_by"):
         return type
-    if function == "collect_list":
+    if function in ("collect_list", "collect_set"):
         return pa.list_(type)
+    if function == "approx_top_k":
+        return pa.list_(pa.struct([("item", type), ("count", pa.int64())]))
     if pa.types.is_decimal(type) and function in ("sum", "avg"):
         if function == "sum":
             return pa.decimal128(min(type.precision + 10, _MAX_DIGITS), type.scale)

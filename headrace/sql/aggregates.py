@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 
 from sqlglot import Token, TokenType, exp
 
@@ -13,8 +14,13 @@ from headrace.sql.text import Source, word
 
 __all__ = ["FoundCall", "read_call"]
 
-MAX_COLLECTED = 10_000
-DEFAULT_COLLECTED = 1_000
+#: How many values are kept by those that keep many: at most, and where it is not said.
+_KEPT = {
+    "approx_top_k": (10_000, 5),  # five as in Spark
+    "collect_list": (10_000, 1_000),
+    "collect_set": (10_000, 1_000),
+}
+MAX_SHARE_DIGITS = 9  # after the point
 
 _NULLS = ("IGNORE", "RESPECT")
 
@@ -55,7 +61,14 @@ class _Reader:
         ignores_nulls = self._take_nulls()
         condition = self._take_filter()
         if self.inside and word(self.inside[0]) in ("DISTINCT", "ALL"):
-            self._refuse_quantifier(word(self.inside[0]))
+            if self.function != "count" or word(self.inside[0]) == "ALL":
+                self._refuse_quantifier(word(self.inside[0]))
+            self.function = "count_distinct"
+            del self.inside[0]
+            if not self.inside or self.inside[0].text == "*":
+                raise self.source.refuse(
+                    self.where, f"{self.name}(DISTINCT ...) is over one column; write it"
+                )
         parts = split_commas(self.inside)
         if self.function in ("first", "last") and len(parts) == 2:
             # Spark's other way of writing IGNORE NULLS.
@@ -126,17 +139,32 @@ class _Reader:
             message = f"{self.name}(DISTINCT ...) is {self.name}(...); remove DISTINCT"
         else:
             message = (
-                f"{self.name}(DISTINCT ...) is not built; group by the column as well, or remove "
-                f"DISTINCT"
+                f"{self.name}(DISTINCT ...) cannot be kept turn by turn; remove DISTINCT, or write "
+                f"collect_set(x) and work it out when you read"
             )
         raise self.source.refuse(self.where, message)
 
     def _take_parameters(self, parts: list[tuple[Token, ...]]) -> tuple[str, ...]:
-        if self.function != "collect_list":
+        if self.function == "approx_percentile":
+            return (self._share(parts.pop()),)
+        if self.function not in _KEPT:
             return ()
-        if len(parts) < 2:
-            return (str(DEFAULT_COLLECTED),)
-        return (self._whole_number(parts.pop(), MAX_COLLECTED),)
+        most, default = _KEPT[self.function]
+        return (str(default) if len(parts) < 2 else self._whole_number(parts.pop(), most),)
+
+    def _share(self, tokens: tuple[Token, ...]) -> str:
+        text = tokens[0].text if len(tokens) == 1 else ""
+        try:
+            share = Decimal(text) if tokens[0].token_type == TokenType.NUMBER else Decimal(-1)
+        except InvalidOperation:
+            share = Decimal(-1)
+        if not 0 <= share <= 1 or round(share, MAX_SHARE_DIGITS) != share:
+            raise self.source.refuse(
+                tokens[0],
+                f"{self.name}() takes which share of the values lies below: write a number from 0 "
+                f"to 1, such as 0.95, once for each",
+            )
+        return f"{share.normalize():f}"
 
     def _whole_number(self, tokens: tuple[Token, ...], largest: int) -> str:
         number = tokens[0].text if len(tokens) == 1 else ""

@@ -18,11 +18,15 @@ __all__ = ["AGGREGATES", "FunctionCall", "find_calls", "refused_functions"]
 #: Aggregates that can be merged turn by turn, and the names that Spark also knows them by.
 AGGREGATES = {
     "any": "bool_or",
+    "approx_count_distinct": "approx_count_distinct",
+    "approx_percentile": "approx_percentile",
+    "approx_top_k": "approx_top_k",
     "array_agg": "collect_list",
     "avg": "avg",
     "bool_and": "bool_and",
     "bool_or": "bool_or",
     "collect_list": "collect_list",
+    "collect_set": "collect_set",
     "count": "count",
     "count_if": "count_if",
     "every": "bool_and",
@@ -35,6 +39,7 @@ AGGREGATES = {
     "mean": "avg",
     "min": "min",
     "min_by": "min_by",
+    "percentile_approx": "approx_percentile",
     "some": "bool_or",
     "std": "stddev_samp",
     "stddev": "stddev_samp",
@@ -48,7 +53,10 @@ AGGREGATES = {
 
 #: How the aggregates are written that take anything but one value.
 _USAGE = {
+    "approx_percentile": (2, 2, "(x, 0.95); its error is always 1 %"),
+    "approx_top_k": (1, 2, "(x) or {name}(x, 10)"),
     "collect_list": (1, 2, "(x) or {name}(x, 100)"),
+    "collect_set": (1, 2, "(x) or {name}(x, 100)"),
     "first": (1, 2, "(x), or {name}(x) IGNORE NULLS"),
     "last": (1, 2, "(x), or {name}(x) IGNORE NULLS"),
     "max_by": (2, 2, "(x, y): x where y is greatest"),
@@ -76,18 +84,26 @@ _GENERATORS = words(
 )
 _RANKS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
 _OTHER_AGGREGATES = words(
-    "any_value approx_count_distinct approx_percentile approx_top_k bit_and bit_or bit_xor "
-    "bitmap_construct_agg bitmap_or_agg collect_set corr count_min_sketch covar_pop covar_samp "
-    "group_concat grouping grouping_id histogram_numeric hll_sketch_agg hll_union_agg kurtosis "
-    "listagg median mode percentile percentile_approx percentile_cont percentile_disc quantile "
-    "regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy "
-    "schema_of_variant_agg skewness string_agg try_avg try_sum"
+    "any_value bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg corr count_min_sketch "
+    "covar_pop covar_samp group_concat grouping grouping_id histogram_numeric hll_sketch_agg "
+    "hll_union_agg kurtosis listagg median mode percentile percentile_cont percentile_disc "
+    "quantile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy "
+    "regr_syy schema_of_variant_agg skewness string_agg try_avg try_sum"
 )
 _INSTEAD = {
     "any_value": "write first(x), which is the same in every replay",
     "group_concat": "write collect_list(x), and join its values when you read",
     "listagg": "write collect_list(x), and join its values when you read",
     "string_agg": "write collect_list(x), and join its values when you read",
+    "histogram_numeric": "write approx_percentile(x, p), once for each p",
+    "hll_sketch_agg": "write approx_count_distinct(x)",
+    "hll_union_agg": "write approx_count_distinct(x)",
+    "median": "write approx_percentile(x, 0.5)",
+    "mode": "write approx_top_k(x, 1)",
+    "percentile": "write approx_percentile(x, p)",
+    "percentile_cont": "write approx_percentile(x, p)",
+    "percentile_disc": "write approx_percentile(x, p)",
+    "quantile": "write approx_percentile(x, p)",
     "skewness": "write stddev(x) or variance(x)",
     "kurtosis": "write stddev(x) or variance(x)",
     "try_sum": "write sum",
@@ -221,7 +237,8 @@ def _call_fault(call: FunctionCall) -> str | None:
         )
     if name in _RANKS:
         return f"{name}() ranks rows, which is not built yet; rank them when you read the view"
-    if name in _OTHER_AGGREGATES or name.startswith(("approx_", "regr_")):
+    unknown = name.startswith(("approx_", "regr_")) and name not in AGGREGATES
+    if name in _OTHER_AGGREGATES or unknown:
         instead = _INSTEAD.get(name, "the aggregates that can be are in docs/sql.md")
         return f"the aggregate {name}() cannot be kept turn by turn; {instead}"
     return None

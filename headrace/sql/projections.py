@@ -8,7 +8,7 @@ from sqlglot import Token, TokenType, exp
 from headrace.errors import Problem
 from headrace.model.names import name_fault
 from headrace.sql.expressions import Scope, parse_tree
-from headrace.sql.functions import refused_functions
+from headrace.sql.functions import AGGREGATES, find_calls, refused_functions
 from headrace.sql.text import Refused, identifier, word
 from headrace.sql.windows import misplaced_window
 
@@ -113,7 +113,28 @@ def _read_projection(scope: Scope, tokens: tuple[Token, ...]) -> Projection:
 def parse_tree_checked(scope: Scope, tokens: Sequence[Token]) -> exp.Expr:
     """Return the tree of a part of the query, after its functions were found allowed."""
     check_functions(scope, tokens)
-    return parse_tree(scope.source, tokens)
+    return parse_tree(scope.source, _without_arguments(tokens))
+
+
+def _without_arguments(tokens: Sequence[Token]) -> list[Token]:
+    """Return tokens with nothing between the parentheses of aggregates, and nothing behind them.
+
+    They are read by themselves, and sqlglot does not know all of their forms.
+    """
+    kept: list[Token] = []
+    calls = {call.at: call for call in find_calls(tokens) if call.name in AGGREGATES}
+    at = 0
+    while at < len(tokens):
+        call = calls.get(at)
+        if call is None:
+            kept.append(tokens[at])
+            at += 1
+        else:
+            first = tokens[at]
+            name = Token(TokenType.VAR, "_call", first.line, first.col, first.start, first.end)
+            kept += [name, tokens[call.opening], tokens[call.closing]]
+            at = call.end + 1
+    return kept
 
 
 def _proposal(name: str) -> str:

@@ -104,7 +104,7 @@ class Snapshot(Protocol):
         ...
 
     def state_rows(self) -> dict[str, int]:
-        """Return how many rows the physical table of every version has, by its name."""
+        """Return how many rows every version has, items too, by the name of its own table."""
         ...
 
 
@@ -120,7 +120,7 @@ class Store(Protocol):
         ...
 
     def prepare(self, table: Table) -> None:
-        """Make the physical table of a version unless it is there; readers do not see it yet."""
+        """Make the physical tables of a version unless they are there; nobody sees them yet."""
         ...
 
     def hold(

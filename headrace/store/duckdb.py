@@ -118,7 +118,8 @@ class DuckDBStore:
     def prepare(self, table: Table) -> None:
         """Make the physical table of a version unless it is there; readers do not see it yet."""
         with self._file.transaction():
-            self._file.run(create(table))
+            for each in (table, *table.children):
+                self._file.run(create(each))
 
     def hold(
         self,

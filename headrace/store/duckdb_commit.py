@@ -11,7 +11,7 @@ from headrace.ledger.entries import Commit, OutboxEntry, Seed
 from headrace.plan.tables import Table, watermark_of
 from headrace.store.duckdb_emission import Teller
 from headrace.store.duckdb_file import DuckDBFile
-from headrace.store.duckdb_tables import merge, physical
+from headrace.store.duckdb_tables import merge, physical, trim
 from headrace.store.duckdb_versions import clock_row, set_aside, set_progress
 
 __all__ = ["SUM_COUNTERS", "write_turn"]
@@ -52,6 +52,8 @@ def _merge(file: DuckDBFile, table: Table, delta: pa.Table) -> None:
     with file.registered("__delta", delta) as name:
         try:
             file.run(merge(table, name))
+            if table.keep is not None:
+                file.run(trim(table, name))
         except duckdb.DataError as error:
             raise MergeFailed(
                 f"view {table.view}: its delta does not merge: {error}", view=table.view

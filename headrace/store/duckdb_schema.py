@@ -74,4 +74,12 @@ SCHEMA = (
             mean := CASE WHEN isfinite(headrace.merged_squares(a, b))
                 THEN a.mean + (b.mean - a.mean) * (CAST(b.n AS DOUBLE) / (a.n + b.n)) END,
             m2 := headrace.merged_squares(a, b)) END""",
+    # Ertl's estimate (aggregates/hyperloglog.py) from how many registers are filled and the sum of
+    # 2 ** -run over them. The list is his sigma, which ends long before 30 terms.
+    """CREATE MACRO headrace.estimate_distinct(registers, filled, powers) AS
+        CASE WHEN filled = 0 THEN 0 ELSE CAST(round(
+            registers * (registers / (2 * ln(2))) / (powers + registers * (
+                (registers - filled) / registers + list_sum(list_transform(range(1, 30),
+                    lambda k: ((registers - filled) / registers) ** (2 ** k) * 2 ** (k - 1)))))
+            ) AS BIGINT) END""",
 )

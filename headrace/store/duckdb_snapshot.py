@@ -134,15 +134,17 @@ class DuckDBSnapshot:
         return int(self._fetch("SELECT count(*) FROM headrace.emissions")[0][0])
 
     def state_rows(self) -> dict[str, int]:
-        """Return how many rows every physical table has."""
+        """Return how many rows every version has in its physical tables, items too."""
         names = self._fetch(
-            "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'headrace' "
-            "AND table_name IN (SELECT name || '__' || version FROM headrace.holdings)"
+            "SELECT table_name, regexp_replace(table_name, '__items_a[0-9]+$', '') AS version "
+            "FROM duckdb_tables() WHERE schema_name = 'headrace' "
+            "AND version IN (SELECT name || '__' || version FROM headrace.holdings)"
         )
-        return {
-            name: int(self._fetch(f"SELECT count(*) FROM {physical(name)}")[0][0])
-            for (name,) in names
-        }
+        rows: dict[str, int] = {}
+        for name, version in names:
+            count = int(self._fetch(f"SELECT count(*) FROM {physical(name)}")[0][0])
+            rows[version] = rows.get(version, 0) + count
+        return rows
 
     def _fetch(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with translated():

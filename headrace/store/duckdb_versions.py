@@ -183,7 +183,14 @@ def _drop(file: DuckDBFile, owner: Owner, unit: str) -> None:
         left = "FROM headrace.holdings WHERE kind = 'view' AND name = ?"
         if not file.rows(left, [owner.name]):
             file.run(f"DROP VIEW IF EXISTS main.{name}")
-        file.run(f"DROP TABLE IF EXISTS {physical(f'{owner.name}__{owner.version}')}")
+        table = f"{owner.name}__{owner.version}"
+        tables = file.rows(
+            "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'headrace' "
+            "AND regexp_replace(table_name, '__items_a[0-9]+$', '') = ?",
+            [table],
+        )
+        for (found,) in tables:
+            file.run(f"DROP TABLE {physical(found)}")
     else:
         file.run(
             "DELETE FROM headrace.seeds WHERE stream = ? AND version = ?",

@@ -38,6 +38,7 @@ __all__ = [
     "delta",
     "entry",
     "holding",
+    "kept_items",
     "planned",
     "read",
     "stream_holding",
@@ -61,6 +62,17 @@ def counts(view: str = "hits", version: str = "v1", *, keyed: bool = True) -> Ta
     )
     shown = (*(key.name for key in keys), "_events", "total", "least", "greatest")
     return Table(view, version, (*keys, *states), shown)
+
+
+def kept_items(table: Table, *, keep: int | None) -> Table:
+    """Return a table of items beside another one: its keys, a number, and where it came first."""
+    bigint = parse_type("BIGINT")
+    columns = (
+        *table.keys,
+        TableColumn("a0_item", bigint),
+        TableColumn("a0_0", bigint, "least({old}, {new})", "min({x})"),
+    )
+    return Table(table.view, table.version, columns, (), part="items_a0", keep=keep)
 
 
 def delta(table: Table, *rows: Sequence[object]) -> pa.Table:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from headrace import faults
-from headrace.errors import EngineError, EngineFenced, MergeFailed
+from headrace.errors import EngineError, EngineFenced, MergeFailed, StoreError
 from headrace.ledger.entries import (
     MAIN,
     Owner,
@@ -38,6 +38,7 @@ from headrace.testing.store_samples import (
     delta,
     entry,
     holding,
+    kept_items,
     planned,
     read,
     turn_of,
@@ -246,6 +247,45 @@ class TurnContract(StoreSuite):
         store.commit(turn_of(planned(epoch, 1), {table: deltas}))
         store.commit(turn_of(planned(epoch, 2), {table: deltas}))
         assert read(store, table) == [(6, 14, -5, 7)]
+
+    def test_items_merge_beside_their_table_and_are_counted_with_it(self, store: Store) -> None:
+        items = kept_items(counts(), keep=None)
+        table = replace(counts(), children=(items,))
+        epoch = self.begin(store, table)
+        rows = (delta(items, ("a", 1, 5), (None, 1, 7)), delta(items, ("a", 1, 3), ("a", 2, 4)))
+        for turn, each in enumerate(rows, start=1):
+            deltas = {table: (delta(table, ("a", 1, 1, 1, 1)),), items: (each,)}
+            store.commit(turn_of(planned(epoch, turn), deltas))
+        assert read(store, items) == [("a", 1, 3), ("a", 2, 4), (None, 1, 7)]
+        with store.open() as snapshot:
+            assert snapshot.state_rows() == {"hits__v1": 4}
+        store.drop(epoch, [holding(table)])
+        with store.open() as snapshot:
+            assert snapshot.state_rows() == {}
+            with pytest.raises(StoreError):
+                snapshot.states(items)
+
+    def test_of_bounded_items_the_first_of_every_group_are_kept(self, store: Store) -> None:
+        items = kept_items(counts(), keep=2)
+        table = replace(counts(), children=(items,))
+        epoch = self.begin(store, table)
+        first = delta(items, ("a", 1, 5), ("a", 2, 6), ("a", 3, 7), ("b", 1, 1), (None, 4, 4))
+        store.commit(turn_of(planned(epoch, 1), {items: (first,)}))
+        assert read(store, items) == [("a", 1, 5), ("a", 2, 6), ("b", 1, 1), (None, 4, 4)]
+        # An earlier place lets an item in, and another one out; other groups stay as they are.
+        second = delta(items, ("a", 3, 2), ("a", 9, 9))
+        store.commit(turn_of(planned(epoch, 2), {items: (second,)}))
+        assert read(store, items) == [("a", 1, 5), ("a", 3, 2), ("b", 1, 1), (None, 4, 4)]
+
+    def test_items_without_states_are_there_once(self, store: Store) -> None:
+        items = replace(kept_items(counts(), keep=None), repeats=True)
+        items = replace(items, columns=items.keys)
+        table = replace(counts(), children=(items,))
+        epoch = self.begin(store, table)
+        for turn in (1, 2):
+            rows = delta(items, ("a", 1), ("a", 1), (None, 1))
+            store.commit(turn_of(planned(epoch, turn), {items: (rows,)}))
+        assert read(store, items) == [("a", 1), (None, 1)]
 
     def test_an_appending_table_keeps_every_row(self, store: Store) -> None:
         columns = (TableColumn("__offset", parse_type("BIGINT")),)

@@ -104,6 +104,96 @@ FROM readings GROUP BY sensor HAVING count(*) FILTER (WHERE n > 5) = 0
 
 
 @pytest.mark.parametrize("gear", ["short", "long"])
+def test_aggregates_that_keep_items_are_what_they_are_by_hand(gear: str) -> None:
+    rows = play(
+        """
+CREATE MATERIALIZED VIEW v AS
+SELECT sensor, count(*) AS records, first(n) AS first_n, count(DISTINCT n) AS different,
+  count(DISTINCT x) FILTER (WHERE ok) AS good, approx_count_distinct(n) AS about,
+  approx_percentile(x, 0.5) AS half, approx_top_k(n, 2) AS top, collect_set(n) AS all_n,
+  collect_set(n, 2) AS two, count(DISTINCT n) * 2 AS twice
+FROM readings GROUP BY sensor HAVING count(DISTINCT x) > 0
+""",
+        gear,
+    )
+    # The true ones are 3 and 0.
+    assert [round(row.pop("half"), 6) for row in rows] == [2.974233, 0]
+    assert rows == [
+        {
+            "sensor": "a",
+            "records": 5,
+            "first_n": 3,
+            "different": 3,
+            "good": 2,
+            "about": 3,
+            "top": [{"item": 3, "count": 2}, {"item": None, "count": 1}],
+            "all_n": [3, 1, 0],
+            "two": [3, 1],
+            "twice": 6,
+        },
+        {
+            "sensor": "b",
+            "records": 1,
+            "first_n": None,
+            "different": 0,
+            "good": 0,
+            "about": 0,
+            "top": [{"item": None, "count": 1}],
+            "all_n": [],
+            "two": [],
+            "twice": 0,
+        },
+    ]
+
+
+@pytest.mark.parametrize("gear", ["short", "long"])
+def test_a_window_of_panes_has_the_items_of_all_of_them(gear: str) -> None:
+    rows = play(
+        """
+CREATE MATERIALIZED VIEW v AS
+SELECT window.start AS start, count(DISTINCT n) AS different,
+  approx_percentile(n, 1) AS most, approx_top_k(n, 1) AS top, collect_set(n, 2) AS two,
+  collect_list(n) AS listed, first(n) AS first, var_pop(n) AS spread, bool_or(ok) AS ok
+FROM readings WHERE sensor = 'a' GROUP BY window(ts, '4 seconds', '2 seconds')
+""",
+        gear,
+    )
+    found = {row.pop("start").second: row for row in rows}
+    assert sorted(found) == [0, 2, 4, 6, 58]
+    # Readings 2, 4 and 5: n is 1, 3 and 0.
+    assert math.isclose(found[2].pop("most"), 3, rel_tol=0.01)
+    assert math.isclose(found[2].pop("spread"), 14 / 9)
+    assert found[2] == {
+        "different": 3,
+        "top": [{"item": 0, "count": 1}],
+        "two": [1, 3],
+        "listed": [1, 3, 0],
+        "first": 1,
+        "ok": True,
+    }
+
+
+def test_the_tables_of_items_come_and_go_with_their_version() -> None:
+    definitions = STREAM + "CREATE MATERIALIZED VIEW v AS SELECT {} AS n FROM readings;"
+    with harness(definitions.format("count(DISTINCT n)"), partitions=1) as h:
+        h.append("readings", list(READINGS.values()))
+        h.turn()
+        assert h.rows("v") == [{"n": 3}]
+        with h.engine.tools.store.open() as snapshot:
+            assert list(snapshot.state_rows().values()) == [4]  # one group, three items
+        h.restart(definitions.format("count(DISTINCT x)"))
+        while h.turn():
+            pass
+        assert h.rows("v") == [{"n": 4}]
+        with h.engine.tools.store.open() as snapshot:
+            tables = snapshot.query(
+                "SELECT count(*) AS n FROM duckdb_tables() WHERE starts_with(table_name, 'v__')"
+            )
+        assert tables.to_pylist() == [{"n": 2}]
+        h.audit()
+
+
+@pytest.mark.parametrize("gear", ["short", "long"])
 def test_without_an_event_time_records_stand_by_partition_and_offset(gear: str) -> None:
     definitions = """
 CREATE STREAM notes (id INT, word STRING);
@@ -154,6 +244,8 @@ FROM readings WHERE sensor = 'a';
         ("stddev(sensor) AS a", "stddev_samp needs a number, not STRING"),
         ("bool_or(n) AS a", "bool_or needs a condition, not INT; write bool_or(x > 0)"),
         ("max_by(n, tags) AS a", "max_by orders by its second argument, which has no order"),
+        ("count(DISTINCT tags) AS a", "count(DISTINCT x) takes single values, not ARRAY<STRING>"),
+        ("approx_percentile(ts, 0.5) AS a", "approx_percentile needs a number, not TIMESTAMP"),
     ],
 )
 def test_what_an_aggregate_cannot_take_is_refused(select: str, message: str) -> None:

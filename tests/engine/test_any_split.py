@@ -89,6 +89,13 @@ SELECT window.start AS start, k, stddev(x % 7) AS deviation, first(x) AS first, 
   sum(x) FILTER (WHERE amount > 0) AS paid, first(100 / x) FILTER (WHERE x <> 0) AS share
 FROM events{number} GROUP BY window(ts, '20 seconds'), k;
 """,
+    """
+CREATE MATERIALIZED VIEW items{number} WITH (allowed_lateness = '5 seconds') AS
+SELECT window.start AS start, k, count(DISTINCT id) AS ids, approx_count_distinct(x) AS about,
+  approx_percentile(f, 0.9) AS high, approx_top_k(x, 2) AS top, collect_set(x, 2) AS two,
+  collect_set(amount) FILTER (WHERE x > 0) AS amounts, last(f) AS last, max_by(x, amount) AS most
+FROM events{number} GROUP BY window(ts, '20 seconds', '5 seconds'), k HAVING count(DISTINCT id) > 0;
+""",
 ]
 # Logs side by side in one project: their turns' Spark jobs run side by side too, which is quicker.
 LOGS = len(VIEWS)

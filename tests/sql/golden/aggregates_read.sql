@@ -89,3 +89,29 @@ SELECT sum(size(filter(tags, x -> x <> ''))) FILTER (WHERE size(filter(tags, x -
 -- view: v, grouped over payments, 0 us
 -- call: a0 = sum of size(filter(tags, x -> x <> '')), where size(filter(tags, x -> x = 'a')) > 0
 -- output: a = a0
+
+-- case: different values, counted, guessed, ranked and kept
+CREATE MATERIALIZED VIEW v AS
+SELECT count(DISTINCT id) AS a, count(distinct upper(id)) FILTER (WHERE items > 1) AS b, approx_count_distinct(id) AS c,
+  approx_percentile(price, 0.5) AS d, percentile_approx(price, 0.50) AS e, approx_percentile(price, 1) AS f,
+  approx_top_k(id) AS g, approx_top_k(id, 3) AS h, collect_set(id) AS i, collect_set(id, 7) AS j FROM payments
+-- view: v, grouped over payments, 0 us
+-- call: a0 = count_distinct of id
+-- call: a1 = count_distinct of upper(id), where items > 1
+-- call: a2 = approx_count_distinct of id
+-- call: a3 = approx_percentile of price, 0.5
+-- call: a4 = approx_percentile of price, 1
+-- call: a5 = approx_top_k of id, 5
+-- call: a6 = approx_top_k of id, 3
+-- call: a7 = collect_set of id, 1000
+-- call: a8 = collect_set of id, 7
+-- output: a = a0
+-- output: b = a1
+-- output: c = a2
+-- output: d = a3
+-- output: e = a3
+-- output: f = a4
+-- output: g = a5
+-- output: h = a6
+-- output: i = a7
+-- output: j = a8

@@ -3,9 +3,9 @@ CREATE MATERIALIZED VIEW v AS
 SELECT mode(id) AS a, percentile(price, 0.5) AS b, median(price) AS c, listagg(id) AS d, string_agg(id, ',') AS e,
   any_value(id) AS f, try_sum(items) AS g, try_avg(items) AS h, skewness(price) AS i, corr(price, items) AS j,
   percentile_cont(0.5) WITHIN GROUP (ORDER BY price) AS k, regr_slope(price, items) AS l FROM payments
--- error: case.sql:2:8: the aggregate mode() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
--- error: case.sql:2:23: the aggregate percentile() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
--- error: case.sql:2:52: the aggregate median() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
+-- error: case.sql:2:8: the aggregate mode() cannot be kept turn by turn; write approx_top_k(x, 1)
+-- error: case.sql:2:23: the aggregate percentile() cannot be kept turn by turn; write approx_percentile(x, p)
+-- error: case.sql:2:52: the aggregate median() cannot be kept turn by turn; write approx_percentile(x, 0.5)
 -- error: case.sql:2:72: the aggregate listagg() cannot be kept turn by turn; write collect_list(x), and join its values when you read
 -- error: case.sql:2:90: the aggregate string_agg() cannot be kept turn by turn; write collect_list(x), and join its values when you read
 -- error: case.sql:3:3: the aggregate any_value() cannot be kept turn by turn; write first(x), which is the same in every replay
@@ -13,7 +13,7 @@ SELECT mode(id) AS a, percentile(price, 0.5) AS b, median(price) AS c, listagg(i
 -- error: case.sql:3:44: the aggregate try_avg() cannot be kept turn by turn; write avg
 -- error: case.sql:3:65: the aggregate skewness() cannot be kept turn by turn; write stddev(x) or variance(x)
 -- error: case.sql:3:87: the aggregate corr() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
--- error: case.sql:4:3: the aggregate percentile_cont() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
+-- error: case.sql:4:3: the aggregate percentile_cont() cannot be kept turn by turn; write approx_percentile(x, p)
 -- error: case.sql:4:60: the aggregate regr_slope() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
 
 -- case: the wrong number of arguments
@@ -54,7 +54,7 @@ FROM payments
 CREATE MATERIALIZED VIEW v AS
 SELECT sum(items) FILTER (WHERE) AS a, sum(items) FILTER (items > 1) AS b, upper(id) FILTER (WHERE items > 1) AS c
 FROM payments
--- error: case.sql:2:32: this expression cannot be read near ); check its syntax
+-- error: case.sql:2:27: nothing stands after WHERE; write a condition
 -- error: case.sql:2:51: FILTER is written sum(x) FILTER (WHERE condition)
 -- error: case.sql:2:76: FILTER after upper() means nothing: it is not an aggregate; remove it
 
@@ -74,10 +74,10 @@ SELECT count(*) FILTER (WHERE window.start = ts) AS a FROM payments GROUP BY win
 -- case: DISTINCT and ALL
 CREATE MATERIALIZED VIEW v AS
 SELECT sum(DISTINCT items) AS a, min(DISTINCT items) AS b, count(ALL id) AS c, avg(DISTINCT items) AS d FROM payments
--- error: case.sql:2:8: sum(DISTINCT ...) is not built; group by the column as well, or remove DISTINCT
+-- error: case.sql:2:8: sum(DISTINCT ...) cannot be kept turn by turn; remove DISTINCT, or write collect_set(x) and work it out when you read
 -- error: case.sql:2:34: min(DISTINCT ...) is min(...); remove DISTINCT
 -- error: case.sql:2:60: count(ALL ...) is count(...); remove ALL
--- error: case.sql:2:80: avg(DISTINCT ...) is not built; group by the column as well, or remove DISTINCT
+-- error: case.sql:2:80: avg(DISTINCT ...) cannot be kept turn by turn; remove DISTINCT, or write collect_set(x) and work it out when you read
 
 -- case: OVER
 CREATE MATERIALIZED VIEW v AS
@@ -101,3 +101,29 @@ SELECT max_by(id, count(*)) AS a, first(last(id)) AS b FROM payments
 CREATE MATERIALIZED VIEW v AS
 SELECT id FROM payments WHERE any(items > 1)
 -- error: case.sql:2:31: WHERE looks at single records; move the aggregate to HAVING
+
+-- case: shares that are none
+CREATE MATERIALIZED VIEW v AS
+SELECT approx_percentile(price, 95) AS a, approx_percentile(price, -0.5) AS b, approx_percentile(price, items) AS c,
+  approx_percentile(price, array(0.5, 0.9)) AS d, approx_percentile(price, 0.12345678901) AS e,
+  approx_percentile(price) AS f, approx_percentile(price, 0.5, 100) AS g, approx_percentile(price, '0.5') AS h FROM payments
+-- error: case.sql:2:33: approx_percentile() takes which share of the values lies below: write a number from 0 to 1, such as 0.95, once for each
+-- error: case.sql:2:68: approx_percentile() takes which share of the values lies below: write a number from 0 to 1, such as 0.95, once for each
+-- error: case.sql:2:105: approx_percentile() takes which share of the values lies below: write a number from 0 to 1, such as 0.95, once for each
+-- error: case.sql:3:28: approx_percentile() takes which share of the values lies below: write a number from 0 to 1, such as 0.95, once for each
+-- error: case.sql:3:76: approx_percentile() takes which share of the values lies below: write a number from 0 to 1, such as 0.95, once for each
+-- error: case.sql:4:3: approx_percentile() is written approx_percentile(x, 0.95); its error is always 1 %
+-- error: case.sql:4:34: approx_percentile() is written approx_percentile(x, 0.95); its error is always 1 %
+-- error: case.sql:4:100: approx_percentile() takes which share of the values lies below: write a number from 0 to 1, such as 0.95, once for each
+
+-- case: different values of nothing, and of too much
+CREATE MATERIALIZED VIEW v AS
+SELECT count(DISTINCT) AS a, count(DISTINCT *) AS b, count(DISTINCT id, card) AS c, approx_count_distinct(id, 0.01) AS d,
+  approx_top_k(id, 0) AS e, collect_set(id, 20000) AS f, approx_count_distinct() AS g FROM payments
+-- error: case.sql:2:8: count(DISTINCT ...) is over one column; write it
+-- error: case.sql:2:30: count(DISTINCT ...) is over one column; write it
+-- error: case.sql:2:54: count() takes exactly one argument
+-- error: case.sql:2:85: approx_count_distinct() takes exactly one argument
+-- error: case.sql:3:20: approx_top_k() keeps so many values: write a whole number from 1 to 10,000
+-- error: case.sql:3:45: collect_set() keeps so many values: write a whole number from 1 to 10,000
+-- error: case.sql:3:58: approx_count_distinct() takes exactly one argument

@@ -1,0 +1,26 @@
+"""approx_top_k(x, k): the k values that occur most often, and how often. Exact, for all its name.
+
+One row per group and value, so the state grows with the values. Of values that occur equally often
+the lesser ones come first, and null before all others: a null is a value here, as in Spark.
+"""
+
+from headrace.aggregates.base import COUNT_UP, Aggregate, Arguments, Items, State
+from headrace.aggregates.distinct import check_single
+from headrace.schema.types import DataType, parse_type
+
+__all__ = ["approx_top_k"]
+
+
+def approx_top_k(arguments: Arguments) -> Aggregate:
+    """Return the list of the most frequent values. ValueError: values that cannot be told apart."""
+    value, count = check_single("approx_top_k", arguments), arguments.parameters[0]
+    bigint = parse_type("BIGINT")
+    # In a struct, because an item that is null itself would be none.
+    item = DataType("STRUCT", parts=(value,), names=("value",))
+    items = Items("CASE WHEN {place} IS NOT NULL THEN named_struct('value', {x}) END", item)
+    counted = State(bigint, "count({place})", "{old} + {new}", COUNT_UP)
+    found = "struct_pack(item := struct_extract(item, 'value'), count := {0})"
+    order = "{0} DESC, struct_extract(item, 'value') ASC NULLS FIRST"
+    final = f"coalesce(list({found} ORDER BY {order})[1:{count}], [])"
+    row = DataType("STRUCT", parts=(value, bigint), names=("item", "count"))
+    return Aggregate((counted,), final, DataType("ARRAY", parts=(row,)), items)
