@@ -20,7 +20,8 @@ HeadraceError
 │   ├── StoreBusy           another process holds the store
 │   ├── EngineFenced        a newer engine took over: this one may not commit
 │   ├── MergeFailed         one view's delta does not merge; names the view
-│   └── QueryRefused        not a reading statement, or past its limits
+│   ├── QueryRefused        not a reading statement, or past its limits
+│   └── StateDamaged        a file of operator state is missing or damaged; names it
 ├── EngineError             the engine cannot start or go on
 │   ├── EngineRunning       another engine serves this project
 │   ├── JavaMissing         no Java runtime for Spark
@@ -61,6 +62,7 @@ __all__ = [
     "ProducerFenced",
     "QueryRefused",
     "RecordTooLarge",
+    "StateDamaged",
     "StoreBusy",
     "StoreError",
     "TopicExists",
@@ -204,6 +206,10 @@ class QueryRefused(StoreError):
     """Not a reading statement, not a valid one, or past its limits."""
 
     exit_code = 2
+
+
+class StateDamaged(StoreError):
+    """A file of operator state is missing, damaged, or of another store: names the file."""
 
 
 class EngineError(HeadraceError):

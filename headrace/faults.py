@@ -25,6 +25,7 @@ POINTS = {
     "sink_before_append": "a turn's rows for a sink are committed, none is in its topic",
     "sink_after_append": "they are in the topic, the ledger does not know it yet",
     "before_swap": "a new version is level, not yet swapped in",
+    "state_before_rename": "a file of operator state is written and synced under another name",
     "log_torn": "an append wrote half a batch",
     "log_before_sync": "an append is written, not synced",
     "log_before_acknowledge": "an append is synced, not acknowledged",
