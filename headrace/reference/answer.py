@@ -8,7 +8,9 @@ A record of a stream, in this order:
    accepted, and its clock `c` is the largest `min(event time, arrival)` of the accepted records
    before it in its partition, and of the markers that act on it; with neither: minus infinity. An
    arrival that the log did not stamp counts as infinite. Its watermark `w` is the largest
-   `c - delay` so far, with the delay that held then (`reference/clocks.py`).
+   `c - delay` so far, with the delay that held then (`reference/clocks.py`). Where the stream has
+   a unique id it may be a *duplicate* instead (`reference/duplicates.py`): it moves the clock all
+   the same, and no view sees it.
 2. Every view over the stream sees it. It is *dead* for the view when WHERE fails on it, and
    skipped when WHERE is not true.
 3. In a view with windows it belongs to every `[s, t)` around its event time, or around the time
@@ -42,6 +44,7 @@ from headrace.log.base import Partition
 from headrace.model.definitions import Call, Project, Query, Stream, View
 from headrace.reference.aggregates import Taken, aggregate, result_type
 from headrace.reference.clocks import Marker, PartitionClock, read_markers
+from headrace.reference.duplicates import Memory
 from headrace.reference.scalars import Failed, Scalars, Values
 from headrace.reference.windows import OutOfRange, Span, to_datetime, to_us, windows_around
 from headrace.schema.json_strict import Dead, decode_strict
@@ -74,6 +77,7 @@ class Answer:
     rows: dict[str, list[Row]] = field(default_factory=dict)
     late: dict[str, list[Place]] = field(default_factory=dict)
     dead: dict[str, list[Place]] = field(default_factory=dict)
+    duplicates: dict[str, list[Place]] = field(default_factory=dict)  # of streams
     counters: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
@@ -122,17 +126,21 @@ def answer(
     for stream in project.streams:
         accepted: list[_Accepted] = []
         dead: list[Place] = []
+        duplicates: list[Place] = []
         watermarks: list[Time] = [
-            _read_partition(stream, partition, records[partition], valid, accepted, dead)
+            _read_partition(
+                stream, partition, records[partition], valid, accepted, dead, duplicates
+            )
             for partition in sorted(records)
             if partition.topic == stream.topic
         ]
         result.dead[stream.name] = sorted(dead)
+        result.duplicates[stream.name] = sorted(duplicates)
         result.counters[stream.name] = {
-            "read": len(accepted) + len(dead),
+            "read": len(accepted) + len(dead) + len(duplicates),
             "accepted": len(accepted),
             "dead": len(dead),
-            "duplicate": 0,
+            "duplicate": len(duplicates),
             "unguarded": sum(
                 record.arrival_us is None for record in accepted if stream.event_time is not None
             ),
@@ -150,9 +158,11 @@ def _read_partition(
     markers: Sequence[Marker],
     accepted: list[_Accepted],
     dead: list[Place],
+    duplicates: list[Place],
 ) -> Time:
-    """Sort a partition's records into accepted and dead; return its watermark after the last."""
+    """Sort a partition's records into three; return its watermark after the last."""
     clock = PartitionClock(stream, partition, markers)
+    memory = Memory(stream.unique_within_us)
     for record in records:
         clock.reach(record.offset)
         place = (partition.topic, partition.number, record.offset)
@@ -163,10 +173,16 @@ def _read_partition(
             continue
         time = None if stream.event_time is None else row[stream.event_time]
         event_us = to_us(time) if isinstance(time, datetime) else None
-        accepted.append(_Accepted(place, row, event_us, record.arrival_us, clock.watermark))
+        before, watermark = clock.time, clock.watermark
         if event_us is not None:
             arrival_us = math.inf if record.arrival_us is None else record.arrival_us
             clock.move(min(event_us, arrival_us))
+        if stream.unique is not None and memory.is_duplicate(
+            row[stream.unique], clock=before, after=clock.time
+        ):
+            duplicates.append(place)
+        else:
+            accepted.append(_Accepted(place, row, event_us, record.arrival_us, watermark))
     clock.reach(math.inf)
     return clock.watermark
 
