@@ -15,6 +15,7 @@ POINTS = {
     "after_plan": "turn step 1: the range is journalled, nothing was read",
     "after_read": "turn step 2: decoded, nothing stamped",
     "after_stamp": "turn step 3: stamped, nothing folded",
+    "after_step": "turn step 4: duplicates are known, nothing names the new files of state",
     "after_fold": "turn step 5: the deltas are in memory",
     "after_stage": "turn step 6: staged, nothing visible",
     "before_commit": "turn step 7: inside the transaction, everything written, not committed",

@@ -1,14 +1,17 @@
 """Draw up what a turn did: counters, positions, clocks, outbox, seeds, as one Commit."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.engine.emitting import Emitting
 from headrace.engine.folding import Outcome
+from headrace.engine.offset_sets import OffsetSet
 from headrace.engine.outset import Outset
 from headrace.engine.stamping import Dead, Summary
+from headrace.engine.uniqueness import Stepped
 from headrace.engine.unit import Unit
 from headrace.errors import EngineError
 from headrace.ledger.entries import (
@@ -26,6 +29,7 @@ from headrace.ledger.entries import (
     TurnReport,
 )
 from headrace.log.base import Partition, Range
+from headrace.model.definitions import Stream
 from headrace.plan.fold import Fold
 from headrace.plan.tables import Table
 
@@ -42,6 +46,7 @@ class Accounts:
         unit: Unit,
         planned: PlannedTurn,
         outset: Outset,
+        stepped: Mapping[str, Stepped],
         summaries: Sequence[Summary],
         outcomes: dict[Fold, Outcome],
         asides: Sequence[SetAside],
@@ -50,6 +55,7 @@ class Accounts:
         self._unit = unit
         self._planned = planned
         self._outset = outset
+        self._stepped = stepped
         self._summaries = summaries
         self._outcomes = outcomes
         self._asides = list(asides)
@@ -90,6 +96,7 @@ class Accounts:
             self._outset.void_markers,
             self._emissions(),
             seeds=tuple(self._seeds()),
+            manifests={} if alone else {name: found.runs for name, found in self._stepped.items()},
         )
 
     def _deltas(self) -> dict[Table, tuple[pa.Table, ...]]:
@@ -147,10 +154,25 @@ class Accounts:
                 "read": sum(summary.read for summary in summaries),
                 "accepted": sum(summary.accepted for summary in summaries),
                 "dead": sum(len(summary.dead.offsets) for summary in summaries),
-                "duplicate": 0,
+                "duplicate": self._count_duplicates(name, summaries),
                 "unguarded": sum(summary.unguarded for summary in summaries),
             }
         return counters
+
+    def _count_duplicates(self, stream: str, summaries: Sequence[Summary]) -> int:
+        """Return how many records were left out, which have to be those that step 4 named."""
+        left_out = sum(summary.duplicate for summary in summaries)
+        named = sum(len(found.offsets()) for found in self._duplicates(stream).values())
+        if left_out != named:
+            raise EngineError(
+                f"stream {stream}, turn {self._planned.turn}: {named} records are duplicates, but "
+                f"{left_out} were left out. The turn is not committed. This is a fault of "
+                f"Headrace; please report it."
+            )
+        return left_out
+
+    def _duplicates(self, stream: str) -> Mapping[int, OffsetSet]:
+        return self._stepped[stream].duplicates if stream in self._stepped else {}
 
     def _view_counters(self) -> dict[Owner, Counters]:
         counters: dict[Owner, Counters] = {}
@@ -194,6 +216,13 @@ class Accounts:
                 if summary.stream == name:
                     dead.setdefault(summary.range.partition.number, []).append(summary.dead)
             yield from _entries(f"{name}.dead", source.stream.topic, source.version, dead)
+            if source.stream.duplicates == "topic":
+                found = {
+                    number: [_duplicates_of(source.stream, offsets)]
+                    for number, offsets in self._duplicates(name).items()
+                }
+                topic = f"{name}.duplicate"
+                yield from _entries(topic, source.stream.topic, source.version, found)
         for fold, outcome in self._outcomes.items():
             topic = fold.stream.topic
             yield from _entries(f"{fold.name}.dead", topic, fold.version, outcome.dead)
@@ -210,6 +239,16 @@ class Accounts:
                 partition = summary.range.partition.number
                 time_offset = self._outset.time_offset
                 yield Seed(summary.stream, source.version, partition, place, time_offset)
+
+
+def _duplicates_of(stream: Stream, found: OffsetSet) -> Dead:
+    offsets = pa.array(found.offsets(), pa.int64())
+    within = timedelta(microseconds=stream.unique_within_us)
+    reason = (
+        f"duplicate: a record with the same {stream.unique} stands before it in the partition, "
+        f"and the clock has not moved on by more than {within} since"
+    )
+    return Dead(offsets, pa.repeat(pa.scalar(reason), len(offsets)))
 
 
 def _entries(

@@ -27,12 +27,14 @@ from headrace.ledger.entries import (
     MAIN,
     Holding,
     HoldingState,
+    Manifest,
     Progress,
     StreamPartition,
     TurnReport,
 )
 from headrace.log.base import DEFAULT_PARTITIONS, Log
 from headrace.model.definitions import Project
+from headrace.operators.state import StateFolder
 from headrace.plan.fold import Fold
 from headrace.sinks.emissions import publish_emissions
 from headrace.sinks.outbox import ensure_topic, publish
@@ -82,7 +84,8 @@ class Engine:
         self._pool = ThreadPoolExecutor(MAX_VIEW_THREADS, thread_name_prefix="view")
         views = {view.name: view for view in project.views}
         self.emitting = Emitting(project.sinks, views, wall)
-        self.tools = Tools(spark, log, store, self._pool, self.emitting, publishes)
+        state = StateFolder(store.state_folder)
+        self.tools = Tools(spark, log, store, self._pool, self.emitting, state, publishes)
         self.planner = Planner(
             log,
             store,
@@ -115,6 +118,7 @@ class Engine:
             known = {holding.unit for holding in holdings}
             self.tools.store.hold(self.epoch, changes.enter, self._beginnings(changes.enter, known))
         self._open_units(folds)
+        self._sweep_state()
         tables = [fold.table for fold in self.units[MAIN].folds]
         self.tools.store.show(self.epoch, MAIN, tables)
         self._tell_sinks()
@@ -134,6 +138,14 @@ class Engine:
                 if unit.name == MAIN or aside:
                     shown[fold.name], clocks[fold.name] = fold, unit.progress
         self.tools.store.tell(self.epoch, self.emitting.begin(shown, clocks, known))
+
+    def _sweep_state(self) -> None:
+        """Remove what crashes left behind: files of state that no manifest names."""
+        named = {
+            run.file for unit in self.units.values() for runs in unit.runs.values() for run in runs
+        }
+        if orphans := self.tools.state.sweep(named):
+            logger.info("%d files of state that nothing names were removed", len(orphans))
 
     def publish(self) -> None:
         """Publish what waits in the outbox, from turns that could not. Unreachable."""
@@ -178,6 +190,11 @@ class Engine:
                 unit = self.units[name] = Unit(name, self.settings, turn=turn)
                 unit.progress = dict(snapshot.progress(name))
                 unit.time_offset = snapshot.time_offset(name)
+                unit.runs = {
+                    stream: runs
+                    for (holder, stream), runs in snapshot.manifests().items()
+                    if holder == name
+                }
                 if (planned := self.tools.store.journalled(name)) is not None:
                     unit.note_reached(planned)
         for holding in holdings:
@@ -224,19 +241,26 @@ class Engine:
             gear = gear or self.planner.gear(planned)
             folds = list(unit.folds)
             before = Outset(dict(unit.progress), unit.time_offset)
+            runs = dict(unit.runs)
             try:
                 report = take_turn(unit, self.tools, planned, outset, gear_name=gear)
             finally:
                 # Also when the turn was committed and then could not publish.
                 gone = [fold for fold in folds if fold not in unit.folds]
                 if gone:
-                    self._open_asides(unit, gone, before)
+                    self._open_asides(unit, gone, before, runs)
             self.planner.note(unit)
             unit.pace.note(report.records, sum(report.milliseconds.values()) / 1000)
         self.on_turn(report)
         return report
 
-    def _open_asides(self, unit: Unit, folds: Sequence[Fold], before: Outset) -> None:
+    def _open_asides(
+        self,
+        unit: Unit,
+        folds: Sequence[Fold],
+        before: Outset,
+        runs: Mapping[str, Manifest],
+    ) -> None:
         with self.tools.store.open() as snapshot:
             held = {(h.name, h.version): h for h in snapshot.holdings() if h.kind == "view"}
             turns = snapshot.units()
@@ -253,6 +277,7 @@ class Engine:
                 k: p for k, p in before.progress.items() if k.stream == fold.stream.name
             }
             aside.time_offset = before.time_offset
+            aside.runs = {s: r for s, r in runs.items() if s == fold.stream.name}
             aside.state, aside.reason = holding.state, holding.reason
             self.units = {**self.units, aside.name: aside}
 
@@ -290,7 +315,15 @@ class Engine:
                 logger.warning("%s is not swapped in: %s", unit.name, error)
                 return False
             self.emitting.swapped(swaps)
+            files = {
+                run.file
+                for each in (main, unit, *replaced)
+                for runs in each.runs.values()
+                for run in runs
+            }
             self._merge_units(main, unit, replaced)
+            if files:
+                self.tools.tidy(files)
         logger.info("%s: level, and swapped in", ", ".join(fold.name for fold in unit.folds))
         if swaps:
             self.publish()
@@ -359,6 +392,8 @@ class Engine:
         main.sources = main.sources | {name: unit.sources[name] for name in brought}
         progress = {k: p for k, p in main.progress.items() if k.stream not in brought}
         main.progress = progress | unit.progress
+        # As the store does: with a position goes what was remembered there, be it nothing.
+        main.runs = main.runs | {name: unit.runs.get(name, ()) for name in unit.sources}
         gone = {unit.name, *(other.name for other in replaced)}
         self.units = {name: each for name, each in self.units.items() if name not in gone}
 

@@ -6,20 +6,26 @@
   aggregates on all cores.
 """
 
+from dataclasses import replace
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.engine.folding import Outcome, fold_frame, fold_rows, record_fault
+from headrace.engine.offset_sets import NO_OFFSETS
 from headrace.engine.outset import Outset
-from headrace.engine.splits import assign, split_frame
-from headrace.engine.stamping import Stamper, Summary, gather, input_schema
+from headrace.engine.splits import Assignment, assign, split_frame
+from headrace.engine.stamping import Clocks, Stamper, Summary, gather, input_schema
+from headrace.engine.unique_tasks import find_duplicates
+from headrace.engine.uniqueness import Stepped, remembered, step_rows
 from headrace.engine.unit import Unit, make_decoder
 from headrace.ledger.entries import PlannedTurn
 from headrace.log.base import RECORDS, Log
+from headrace.operators.state import StateFolder
 from headrace.plan.fold import Fold
 from headrace.schema.json import Decoded
 from headrace.store.base import Store
@@ -28,9 +34,13 @@ __all__ = ["Gear", "LongGear", "ShortGear"]
 
 
 class Gear(Protocol):
-    """How the steps 2, 3 and 5 of a turn are carried out; `fold` is called from several threads."""
+    """How the steps 2 to 5 of a turn are carried out; `fold` is called from several threads.
+
+    `stepped` says what step 4 found, by stream.
+    """
 
     name: str
+    stepped: dict[str, Stepped]
 
     def read(self) -> None:
         """Step 2: read and decode."""
@@ -38,6 +48,10 @@ class Gear(Protocol):
 
     def stamp(self) -> None:
         """Step 3: stamp."""
+        ...
+
+    def step(self) -> None:
+        """Step 4: find duplicates. StateDamaged, DiskFull."""
         ...
 
     def fold(self, fold: Fold) -> Outcome:
@@ -59,13 +73,22 @@ class ShortGear:
     name = "short"
 
     def __init__(
-        self, unit: Unit, spark: SparkSession, log: Log, planned: PlannedTurn, outset: Outset
+        self,
+        unit: Unit,
+        spark: SparkSession,
+        log: Log,
+        planned: PlannedTurn,
+        outset: Outset,
+        state: StateFolder,
     ) -> None:
+        self.stepped: dict[str, Stepped] = {}
         self._unit = unit
         self._spark = spark
         self._log = log
         self._planned = planned
         self._outset = outset
+        self._state = state
+        self._clocks: dict[str, list[Clocks]] = {}
         self._decoded: list[tuple[Stamper, list[tuple[pa.Table, Decoded]]]] = []
         self._rows: dict[str, pa.Table] = {}
         self._summaries: list[Summary] = []
@@ -74,7 +97,7 @@ class ShortGear:
         """Step 2: read and decode."""
         for name, source in self._unit.sources.items():
             ranges = [entry.range for entry in self._planned.ranges if entry.stream == name]
-            decoder = source.decoder(self._unit.wanted(name))
+            decoder = source.decoder(self._unit.wanted_first(name))
             read = [(range, list(gather(self._log.read(range)))) for range in ranges]
             batches = [batch for _, found in read for batch in found]
             # One call for all partitions: each costs some milliseconds, whatever its size. There
@@ -94,15 +117,40 @@ class ShortGear:
         """Step 3: stamp."""
         stamped: dict[str, list[pa.RecordBatch]] = {name: [] for name in self._unit.sources}
         for stamper, batches in self._decoded:
-            parts = [stamper.stamp(*batch) for batch in batches]
+            parts, clocks = [], []
+            unique = stamper.stream.unique is not None
+            for batch in batches:
+                parts.append(stamper.stamp(*batch))
+                if unique:
+                    clocks.append(stamper.clocks)
             summary = stamper.summary()
             stamped[summary.stream] += parts
+            self._clocks.setdefault(summary.stream, []).extend(clocks)
             self._summaries.append(summary)
         self._decoded.clear()
         for name, parts in stamped.items():
-            decoder = self._unit.sources[name].decoder(self._unit.wanted(name))
+            decoder = self._unit.sources[name].decoder(self._unit.wanted_first(name))
             schema = input_schema(decoder)
             self._rows[name] = pa.Table.from_batches(parts, schema).combine_chunks()
+
+    def step(self) -> None:
+        """Step 4: find duplicates. StateDamaged, DiskFull."""
+        for name, source in self._unit.sources.items():
+            rows = self._rows[name]
+            if source.stream.unique is None or not rows.num_rows:
+                continue
+            memory = remembered(self._unit, source.stream, self._state, self._outset.progress)
+            columns = zip(*self._clocks[name], strict=True)
+            clocks = Clocks(*(np.concatenate(column) for column in columns))
+            duplicate, found = step_rows(source.stream, memory, source.hasher, rows, clocks)
+            self.stepped[name] = found
+            self._rows[name] = rows.filter(pa.array(~duplicate))
+            for at, summary in enumerate(self._summaries):
+                if summary.stream == name:
+                    here = found.duplicates.get(summary.range.partition.number, NO_OFFSETS)
+                    count = len(here.offsets())
+                    accepted = summary.accepted - count
+                    self._summaries[at] = replace(summary, accepted=accepted, duplicate=count)
 
     def fold(self, fold: Fold) -> Outcome:
         """Step 5, for one view. ViewFailed, TooManyFailures."""
@@ -136,11 +184,15 @@ class LongGear:
         store: Store,
         planned: PlannedTurn,
         outset: Outset,
+        state: StateFolder,
     ) -> None:
+        self.stepped: dict[str, Stepped] = {}
         self._unit = unit
         self._spark = spark
         self._log = log
         self._store = store
+        self._state = state
+        self._assignments: dict[str, list[Assignment]] = {}
         self._planned = planned
         self._outset = outset
         self._sessions: dict[str, SparkSession] = {}
@@ -153,8 +205,8 @@ class LongGear:
             ranges = [entry.range for entry in self._planned.ranges if entry.stream == name]
             if not ranges:
                 continue
-            session = self._unit.session(self._spark, f"stream {name}")
-            assignments = assign(
+            session = self._sessions[name] = self._unit.session(self._spark, f"stream {name}")
+            self._assignments[name] = assign(
                 session,
                 self._log,
                 source.stream,
@@ -163,16 +215,29 @@ class LongGear:
                 self._store.seeds(name, source.version),
                 split_records=self._unit.settings.split_records,
             )
-            frame = split_frame(session, source.stream, assignments, self._unit.wanted(name))
+
+    def stamp(self) -> None:
+        """Step 3: nothing to do here; tasks stamp what they decode."""
+
+    def step(self) -> None:
+        """Step 4: find duplicates in a pass of its own, then say what step 5 reads.
+
+        LogError, Unreachable, StateDamaged, DiskFull.
+        """
+        for name, session in self._sessions.items():
+            stream = self._unit.sources[name].stream
+            assignments = self._assignments[name]
+            if stream.unique is not None:
+                memory = remembered(self._unit, stream, self._state, self._outset.progress)
+                apart = self._unit.session(self._spark, f"unique {name}")
+                found = find_duplicates(apart, stream, assignments, memory)
+                assignments, self.stepped[name] = found
+            frame = split_frame(session, stream, assignments, self._unit.wanted(name))
             if len(self._unit.folds_over(name)) > 1:
                 # Decoding costs more than keeping: several views share one pass over the log.
                 frame = frame.persist()
                 self._frames.append(frame)
             frame.createOrReplaceTempView("__input")
-            self._sessions[name] = session
-
-    def stamp(self) -> None:
-        """Step 3: nothing to do here; tasks stamp what they decode."""
 
     def fold(self, fold: Fold) -> Outcome:
         """Step 5, for one view. ViewFailed, TooManyFailures."""
@@ -198,7 +263,9 @@ class LongGear:
                 continue
             # Other views' threads may do the same, and a decoder serves one thread at a time.
             decoder = make_decoder(fold.stream, self._unit.wanted(stream))
-            stamper = self._outset.stamper(fold.stream, range, decoder)
+            found = self.stepped.get(stream, Stepped(())).duplicates
+            duplicates = found.get(range.partition.number, NO_OFFSETS)
+            stamper = self._outset.stamper(fold.stream, range, decoder, duplicates=duplicates)
             for batch in gather(self._log.read(range)):
                 rows = pa.Table.from_batches([stamper.stamp(batch, stamper.decode(batch))])
                 max_jobs = settings.probe_jobs if self._unit.shared else None

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from headrace.engine.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.stamping import Stamper
 from headrace.engine.unit import Unit
 from headrace.ledger.entries import PlannedTurn, Progress, StreamPartition
@@ -28,11 +29,19 @@ class Outset:
     void_markers: int = 0
     marks: Mapping[StreamPartition, tuple[Mark, ...]] = field(default_factory=dict)
 
-    def stamper(self, stream: Stream, range: Range, decoder: JsonDecoder) -> Stamper:
-        """Return what decodes and stamps a range of the turn."""
+    def stamper(
+        self,
+        stream: Stream,
+        range: Range,
+        decoder: JsonDecoder,
+        *,
+        duplicates: OffsetSet = NO_OFFSETS,
+    ) -> Stamper:
+        """Return what decodes and stamps a range of the turn, and leaves out its duplicates."""
         key = StreamPartition(stream.name, range.partition.number)
         clock = self.progress[key].clock
-        return Stamper(stream, range, clock, decoder, marks=self.marks.get(key, ()))
+        marks = self.marks.get(key, ())
+        return Stamper(stream, range, clock, decoder, marks=marks, duplicates=duplicates)
 
 
 def set_out(unit: Unit, book: MarkerBook, until: int) -> Outset:

@@ -160,7 +160,7 @@ class Planner:
         self.idleness.moved(
             StreamPartition(each.stream, each.range.partition.number)
             for each in unit.summaries
-            if each.accepted
+            if each.accepted or each.duplicate
         )
         for summary in unit.summaries:
             if summary.lateness:

@@ -14,6 +14,7 @@ from itertools import chain, pairwise
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from headrace.engine.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.outset import Outset
 from headrace.engine.stamping import Stamper, Summary, failure, gather, input_schema
 from headrace.engine.unit import make_decoder
@@ -25,7 +26,17 @@ from headrace.plan.fold import INPUT_COLUMNS
 from headrace.schema.json import JsonDecoder
 from headrace.time.clocks import Clock, Mark, after_span
 
-__all__ = ["Assignment", "assign", "split_frame"]
+__all__ = [
+    "Assignment",
+    "Task",
+    "assign",
+    "assigned",
+    "make_stamper",
+    "records_of",
+    "spare_the_collector",
+    "split_frame",
+    "workers_decoder",
+]
 
 _MANY_OBJECTS = 10_000
 
@@ -34,13 +45,14 @@ _MANY_OBJECTS = 10_000
 class Assignment:
     """What one task reads: the parts of the log that make one range, and the clock before it.
 
-    `marks` act within the range, up to its end.
+    `marks` act within the range, up to its end. `duplicates` are left out of what it yields.
     """
 
     range: Range
     parts: tuple[Split, ...]
     clock: Clock
     marks: tuple[Mark, ...] = ()
+    duplicates: OffsetSet = NO_OFFSETS
 
 
 def assign(
@@ -136,47 +148,47 @@ Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 def _stamping(stream: Stream, assignments: Sequence[Assignment], wanted: frozenset[str]) -> Task:
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = _workers_decoder(stream, wanted)
+        decoder = workers_decoder(stream, wanted)
         schema = input_schema(decoder)
-        for assignment in _mine(numbers, assignments):
-            stamper = _stamper(stream, assignment, decoder)
+        for _, assignment in assigned(numbers, assignments):
+            stamper = make_stamper(stream, assignment, decoder)
             try:
-                for records in _records(assignment):
+                for records in records_of(assignment):
                     yield stamper.stamp(records, stamper.decode(records))
                 side = stamper.summary().to_bytes()
             except (LogError, Unreachable) as error:
                 side = failure(error)
             nulls = [pa.nulls(1, field.type) for field in schema]
             yield pa.record_batch([*nulls[:-1], pa.array([side], pa.binary())], schema=schema)
-        _spare_the_collector()
+        spare_the_collector()
 
     return run
 
 
 def _measuring(stream: Stream, assignments: Sequence[Assignment]) -> Task:
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = _workers_decoder(stream, frozenset({stream.event_time or ""}))
-        for assignment in _mine(numbers, assignments):
-            stamper = _stamper(stream, assignment, decoder)
+        decoder = workers_decoder(stream, frozenset({stream.event_time or ""}))
+        for _, assignment in assigned(numbers, assignments):
+            stamper = make_stamper(stream, assignment, decoder)
             try:
-                for records in _records(assignment):
+                for records in records_of(assignment):
                     stamper.move_clock(records, stamper.decode(records))
                 side = stamper.summary().to_bytes()
             except (LogError, Unreachable) as error:
                 side = failure(error)
             yield pa.record_batch({"side": pa.array([side], pa.binary())})
-        _spare_the_collector()
+        spare_the_collector()
 
     return run
 
 
 @lru_cache(maxsize=16)
-def _workers_decoder(stream: Stream, wanted: frozenset[str]) -> JsonDecoder:
+def workers_decoder(stream: Stream, wanted: frozenset[str]) -> JsonDecoder:
     """Return a decoder that one worker process keeps from task to task: a new one costs 30 ms."""
     return make_decoder(stream, wanted)
 
 
-def _spare_the_collector() -> None:
+def spare_the_collector() -> None:
     """Take what was imported out of the collector's sight.
 
     PySpark collects garbage after every task, which took 40 ms of each.
@@ -186,17 +198,27 @@ def _spare_the_collector() -> None:
         gc.freeze()
 
 
-def _mine(
+def assigned(
     numbers: Iterator[pa.RecordBatch], assignments: Sequence[Assignment]
-) -> Iterator[Assignment]:
+) -> Iterator[tuple[int, Assignment]]:
+    """Yield the assignments of a task, which Spark tells by their numbers."""
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            yield assignments[number]
+            yield number, assignments[number]
 
 
-def _stamper(stream: Stream, assignment: Assignment, decoder: JsonDecoder) -> Stamper:
-    return Stamper(stream, assignment.range, assignment.clock, decoder, marks=assignment.marks)
+def make_stamper(stream: Stream, assignment: Assignment, decoder: JsonDecoder) -> Stamper:
+    """Return what decodes and stamps the records of an assignment."""
+    return Stamper(
+        stream,
+        assignment.range,
+        assignment.clock,
+        decoder,
+        marks=assignment.marks,
+        duplicates=assignment.duplicates,
+    )
 
 
-def _records(assignment: Assignment) -> Iterator[pa.RecordBatch]:
+def records_of(assignment: Assignment) -> Iterator[pa.Table]:
+    """Yield the records of an assignment, in offset order."""
     return gather(chain.from_iterable(part.read() for part in assignment.parts))

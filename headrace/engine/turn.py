@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +23,7 @@ from headrace.ledger.entries import (
     TurnReport,
 )
 from headrace.log.base import Log
+from headrace.operators.state import StateFolder
 from headrace.plan.fold import Fold
 from headrace.sinks.emissions import publish_emissions
 from headrace.sinks.outbox import publish
@@ -44,7 +46,14 @@ class Tools:
     store: Store
     pool: ThreadPoolExecutor
     emitting: Emitting
+    state: StateFolder
     publishes: bool = True
+
+    def tidy(self, files: Collection[str]) -> None:
+        """Remove those files of state that no manifest names any more."""
+        with self.store.open() as snapshot:
+            named = {run.file for runs in snapshot.manifests().values() for run in runs}
+        self.state.remove(set(files) - named)
 
 
 @dataclass
@@ -69,10 +78,10 @@ def take_turn(
     1. **Plan**: the range of every partition is journalled; after a crash it runs again.
     2. **Read** and decode values to typed columns; what fails is dead, with the reason.
     3. **Stamp** each record with its watermark, in offset order within its partition.
-    4. **Step** the keyed operators. (No definition makes one yet.)
+    4. **Step** the keyed operators: duplicates are found, and new files of state written.
     5. **Fold**: each view splits off late records; Spark aggregates the rest into a small delta.
     6. **Stage** the deltas; nobody can see them yet.
-    7. **Commit** deltas, positions, clocks, counters, outbox and what sinks are told in one
+    7. **Commit** deltas, positions, clocks, state, counters, outbox and what sinks are told in one
        transaction.
     8. **Publish** the outbox and the sinks' rows to their topics, once whatever crashes.
 
@@ -84,11 +93,12 @@ def take_turn(
     tools.store.journal(planned)
     faults.reach("after_plan")
     watch.lap("plan")
+    known = {run.file for runs in unit.runs.values() for run in runs}
     gear: Gear
     if gear_name == "long":
-        gear = LongGear(unit, tools.spark, tools.log, tools.store, planned, outset)
+        gear = LongGear(unit, tools.spark, tools.log, tools.store, planned, outset, tools.state)
     else:
-        gear = ShortGear(unit, tools.spark, tools.log, planned, outset)
+        gear = ShortGear(unit, tools.spark, tools.log, planned, outset, tools.state)
     try:
         # 2. Read
         gear.read()
@@ -98,12 +108,21 @@ def take_turn(
         gear.stamp()
         faults.reach("after_stamp")
         watch.lap("stamp")
+        # 4. Step
+        gear.step()
+        faults.reach("after_step")
+        watch.lap("step")
         # 5. Fold
         outcomes, asides = _fold_views(unit, tools.pool, gear)
         summaries = gear.summaries()
-        accounts = Accounts(unit, planned, outset, summaries, outcomes, asides, tools.emitting)
+        accounts = Accounts(
+            unit, planned, outset, gear.stepped, summaries, outcomes, asides, tools.emitting
+        )
         faults.reach("after_fold")
         watch.lap("fold")
+    except Exception:
+        tools.state.remove(_files(gear) - known)  # the turn may be tried again, with files anew
+        raise
     finally:
         gear.close()
     # 6. Stage
@@ -129,6 +148,9 @@ def take_turn(
     # The markers first: a unit that follows this one must know those that act on what it reads.
     unit.time_offset = commit.time_offset
     unit.progress.update(commit.progress)
+    unit.runs.update(commit.manifests)
+    if gear.stepped:
+        tools.tidy(known | _files(gear))
     unit.turn = planned.turn
     tools.emitting.told(commit.emissions)
     unit.summaries = summaries
@@ -143,6 +165,10 @@ def take_turn(
         publish_emissions(tools.log, tools.store, planned.epoch)
     watch.lap("publish")
     return replace(commit.report, milliseconds=watch.milliseconds)
+
+
+def _files(gear: Gear) -> set[str]:
+    return {run.file for found in gear.stepped.values() for run in found.runs}
 
 
 def _fold_views(

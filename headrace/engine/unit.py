@@ -20,6 +20,7 @@ from headrace.ledger.entries import (
 )
 from headrace.model.definitions import Stream
 from headrace.model.fingerprint import stream_fingerprint
+from headrace.operators.state import Hasher, Run
 from headrace.plan.columns import columns_read
 from headrace.plan.fold import Fold
 from headrace.schema.json import JsonDecoder
@@ -47,12 +48,20 @@ class Source:
         self.owned = owned
         self.version = short_version(stream_fingerprint(stream))
         self._decoder: tuple[frozenset[str], JsonDecoder] | None = None
+        self._hasher: Hasher | None = None
 
     def decoder(self, wanted: frozenset[str]) -> JsonDecoder:
         """Return the stream's decoder, with what it learnt of its records' shapes."""
         if self._decoder is None or self._decoder[0] != wanted:
             self._decoder = (wanted, make_decoder(self.stream, wanted))
         return self._decoder[1]
+
+    @property
+    def hasher(self) -> Hasher:
+        """What hashes the stream's unique ids; for the thread that turns the unit."""
+        if self._hasher is None:
+            self._hasher = Hasher()
+        return self._hasher
 
     @property
     def owner(self) -> Owner:
@@ -69,6 +78,7 @@ class Unit:
     sources: dict[str, Source] = field(default_factory=dict)
     folds: list[Fold] = field(default_factory=list)
     progress: dict[StreamPartition, Progress] = field(default_factory=dict)
+    runs: dict[str, tuple[Run, ...]] = field(default_factory=dict)  # by stream: ids remembered
     turn: int = 0
     time_offset: int = 0  # how far it has read the topic of markers
     summaries: Sequence[Summary] = ()  # what the last turn read
@@ -118,6 +128,11 @@ class Unit:
         event_time = self.sources[stream].stream.event_time
         read = [columns_read(fold.view, fold.stream) for fold in self.folds_over(stream)]
         return frozenset({event_time} if event_time else ()).union(*read)
+
+    def wanted_first(self, stream: str) -> frozenset[str]:
+        """Return the columns that a short turn decodes: those, and the unique id."""
+        unique = self.sources[stream].stream.unique
+        return self.wanted(stream) | frozenset({unique} if unique else ())
 
     def folds_over(self, stream: str) -> list[Fold]:
         """Return the folds that read a stream."""

@@ -4,6 +4,7 @@
 - `Holding`: a version of a stream or view, and the unit that maintains it.
 - `PlannedTurn`: what a turn will read; journalled before anything is read.
 - `OutboxEntry`: records to publish after the commit, by their place in the log.
+- `Manifest`: the files of operator state that a unit keeps of a stream.
 - `Commit`: all that a turn did; becomes visible in one transaction or not at all.
 """
 
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from headrace.log.base import Range
+from headrace.operators.state import Run
 from headrace.plan.tables import Table
 from headrace.time.clocks import Clock
 
@@ -25,6 +27,7 @@ __all__ = [
     "Emission",
     "Holding",
     "HoldingState",
+    "Manifest",
     "OutboxEntry",
     "Owner",
     "PlannedTurn",
@@ -42,6 +45,9 @@ __all__ = [
 MAIN = "main"
 
 Counters = Mapping[str, int]
+
+#: The runs of state that a unit keeps of a stream: the ids that it remembers.
+Manifest = tuple[Run, ...]
 
 
 class StreamPartition(NamedTuple):
@@ -212,7 +218,10 @@ class TurnReport:
 
 @dataclass(frozen=True)
 class Commit:
-    """All that a turn did; `time_offset` is how far it has read the topic of markers."""
+    """All that a turn did; `time_offset` is how far it has read the topic of markers.
+
+    `manifests` are by stream; one that is not there stays as it is.
+    """
 
     planned: PlannedTurn
     time_offset: int
@@ -225,3 +234,4 @@ class Commit:
     void_markers: int = 0  # found so far
     emissions: tuple[Emission, ...] = ()
     seeds: tuple[Seed, ...] = field(default=())
+    manifests: Mapping[str, Manifest] = field(default_factory=dict)

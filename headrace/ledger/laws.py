@@ -15,7 +15,7 @@ from headrace.ledger.entries import Counters, Owner
 
 __all__ = ["STREAM_COUNTERS", "VIEW_COUNTERS", "broken_laws", "check_laws"]
 
-#: `unguarded` counts accepted records whose arrival nobody stamped: their clocks may run ahead.
+#: `unguarded` counts readable records whose arrival nobody stamped: their clocks may run ahead.
 STREAM_COUNTERS = ("read", "accepted", "dead", "duplicate", "unguarded")
 VIEW_COUNTERS = ("seen", "skipped", "dead", "matched", "pairs", "folded", "late", "corrected")
 #: What is never more than something else.

@@ -4,8 +4,8 @@ For every unit the audit replays its views from the log's start to the unit's po
 empty store, in turns of its own size, and compares
 - clocks, and the counters and their laws;
 - the states of every table, key by key (DOUBLE to 1e-9 of the larger, everything else exactly);
-- the late and dead sets with what their topics hold (and what still waits in the outbox): each
-  record once, none missing, none too many.
+- the late, dead and duplicate sets with what their topics hold (and what still waits in the
+  outbox): each record once, none missing, none too many.
 It reads one snapshot, so a running engine may go on meanwhile.
 """
 
@@ -250,7 +250,7 @@ def _compare_sides(
     for holding in unit.holdings:
         if holding.stream != stream:
             continue
-        kinds = ("dead",) if holding.kind == "stream" else ("dead", "late")
+        kinds = ("dead", "duplicate") if holding.kind == "stream" else ("dead", "late")
         for topic in (f"{holding.name}.{kind}" for kind in kinds):
             published = read_side_offsets(log, topic, holding.version)
             for key, place in unit.progress.items():

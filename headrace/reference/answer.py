@@ -126,7 +126,7 @@ def answer(
     for stream in project.streams:
         accepted: list[_Accepted] = []
         dead: list[Place] = []
-        duplicates: list[Place] = []
+        duplicates: list[_Accepted] = []
         watermarks: list[Time] = [
             _read_partition(
                 stream, partition, records[partition], valid, accepted, dead, duplicates
@@ -135,14 +135,16 @@ def answer(
             if partition.topic == stream.topic
         ]
         result.dead[stream.name] = sorted(dead)
-        result.duplicates[stream.name] = sorted(duplicates)
+        result.duplicates[stream.name] = sorted(record.place for record in duplicates)
         result.counters[stream.name] = {
             "read": len(accepted) + len(dead) + len(duplicates),
             "accepted": len(accepted),
             "dead": len(dead),
             "duplicate": len(duplicates),
             "unguarded": sum(
-                record.arrival_us is None for record in accepted if stream.event_time is not None
+                record.arrival_us is None
+                for record in [*accepted, *duplicates]
+                if stream.event_time is not None
             ),
         }
         stream_watermark = min(watermarks, default=-math.inf)
@@ -158,7 +160,7 @@ def _read_partition(
     markers: Sequence[Marker],
     accepted: list[_Accepted],
     dead: list[Place],
-    duplicates: list[Place],
+    duplicates: list[_Accepted],
 ) -> Time:
     """Sort a partition's records into three; return its watermark after the last."""
     clock = PartitionClock(stream, partition, markers)
@@ -177,12 +179,11 @@ def _read_partition(
         if event_us is not None:
             arrival_us = math.inf if record.arrival_us is None else record.arrival_us
             clock.move(min(event_us, arrival_us))
-        if stream.unique is not None and memory.is_duplicate(
+        found = _Accepted(place, row, event_us, record.arrival_us, watermark)
+        seen = stream.unique is not None and memory.is_duplicate(
             row[stream.unique], clock=before, after=clock.time
-        ):
-            duplicates.append(place)
-        else:
-            accepted.append(_Accepted(place, row, event_us, record.arrival_us, watermark))
+        )
+        (duplicates if seen else accepted).append(found)
     clock.reach(math.inf)
     return clock.watermark
 

@@ -8,6 +8,7 @@ Promises every implementation keeps, held by `headrace.testing.store_contract`:
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from headrace.ledger.entries import (
     Counters,
     Emission,
     Holding,
+    Manifest,
     OutboxEntry,
     Owner,
     PlannedTurn,
@@ -103,6 +105,10 @@ class Snapshot(Protocol):
         """Return how many rows wait to be published to sinks."""
         ...
 
+    def manifests(self) -> dict[tuple[str, str], Manifest]:
+        """Return the runs of operator state by unit and stream."""
+        ...
+
     def state_rows(self) -> dict[str, int]:
         """Return how many rows every version has, items too, by the name of its own table."""
         ...
@@ -110,6 +116,11 @@ class Snapshot(Protocol):
 
 class Store(Protocol):
     """Tables and ledger. One engine writes; any number of threads read."""
+
+    @property
+    def state_folder(self) -> Path:
+        """Where files of operator state are kept that this store's manifests name, and no other."""
+        ...
 
     def begin_epoch(self, after: int = 0) -> int:
         """Take over: return a new epoch, greater than `after`; no older one commits any more."""

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -68,6 +69,11 @@ class DuckDBStore:
         except BaseException:
             self._file.close()
             raise
+
+    @property
+    def state_folder(self) -> Path:
+        """Where files of operator state are kept that this store's manifests name, and no other."""
+        return self.path.with_name(f"{self.path.name}.state")
 
     def _create_schema(self) -> None:
         for statement in SCHEMA:

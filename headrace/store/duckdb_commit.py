@@ -12,7 +12,7 @@ from headrace.plan.tables import Table, watermark_of
 from headrace.store.duckdb_emission import Teller
 from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_tables import merge, physical, trim
-from headrace.store.duckdb_versions import clock_row, set_aside, set_progress
+from headrace.store.duckdb_versions import clock_row, set_aside, set_manifests, set_progress
 
 __all__ = ["SUM_COUNTERS", "write_turn"]
 
@@ -45,6 +45,7 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     for entry in commit.outbox:
         _add_outbox(file, entry)
     _add_seeds(file, commit.seeds)
+    set_manifests(file, unit, commit.manifests)
     _note_turn(file, commit)
 
 

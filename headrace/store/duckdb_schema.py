@@ -40,6 +40,10 @@ SCHEMA = (
         stream VARCHAR, version VARCHAR, partition INTEGER, next_offset BIGINT,
         clock_us BIGINT, watermark_us BIGINT, delay_us BIGINT, records_us BIGINT,
         time_offset BIGINT)""",
+    # The runs of operator state that a unit keeps of a stream.
+    """CREATE TABLE headrace.manifests (
+        unit VARCHAR, stream VARCHAR, file VARCHAR, first_shard INTEGER, end_shard INTEGER,
+        row_count BIGINT, largest_clock_us BIGINT, file_bytes BIGINT)""",
     # W of a view's stream at the reader's position; NULL while any partition has no clock.
     """CREATE VIEW headrace.watermarks AS
         SELECT h.name AS view, h.version,

@@ -12,6 +12,7 @@ from headrace.ledger.entries import (
     Counters,
     Holding,
     HoldingState,
+    Manifest,
     OutboxEntry,
     Owner,
     Progress,
@@ -20,6 +21,7 @@ from headrace.ledger.entries import (
     TurnReport,
 )
 from headrace.log.base import Partition, Range
+from headrace.operators.state import Run, Shards
 from headrace.plan.tables import Table
 from headrace.store.base import MAX_ROWS, MAX_SECONDS
 from headrace.store.duckdb_commit import SUM_COUNTERS
@@ -132,6 +134,16 @@ class DuckDBSnapshot:
     def emission_rows(self) -> int:
         """Return how many rows wait to be published to sinks."""
         return int(self._fetch("SELECT count(*) FROM headrace.emissions")[0][0])
+
+    def manifests(self) -> dict[tuple[str, str], Manifest]:
+        """Return the runs of operator state by unit and stream."""
+        found: dict[tuple[str, str], Manifest] = {}
+        for unit, stream, file, first, end, *rest in self._fetch(
+            "FROM headrace.manifests ORDER BY unit, stream, file, first_shard"
+        ):
+            run = Run(file, Shards(first, end), *rest)
+            found[unit, stream] = (*found.get((unit, stream), ()), run)
+        return found
 
     def state_rows(self) -> dict[str, int]:
         """Return how many rows every version has in its physical tables, items too."""

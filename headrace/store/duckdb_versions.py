@@ -10,6 +10,7 @@ from headrace.ledger.entries import (
     MAIN,
     Holding,
     HoldingState,
+    Manifest,
     Owner,
     Progress,
     SetAside,
@@ -28,6 +29,7 @@ __all__ = [
     "join_main",
     "read_clock",
     "set_aside",
+    "set_manifests",
     "set_progress",
 ]
 
@@ -60,6 +62,17 @@ def set_progress(
         )
     rows = [[unit, *key, place.offset, *clock_row(place.clock)] for key, place in positions.items()]
     file.insert("headrace.progress", rows)
+
+
+def set_manifests(file: DuckDBFile, unit: str, manifests: Mapping[str, Manifest]) -> None:
+    """Note the runs of operator state that a unit keeps of some streams."""
+    for stream, runs in manifests.items():
+        file.run("DELETE FROM headrace.manifests WHERE unit = ? AND stream = ?", [unit, stream])
+        rows = [
+            [unit, stream, run.file, *run.shards, run.rows, run.largest_clock_us, run.file_bytes]
+            for run in runs
+        ]
+        file.insert("headrace.manifests", rows)
 
 
 def hold_versions(
@@ -150,6 +163,13 @@ def _copy_progress(file: DuckDBFile, unit: str, other: str, stream: str) -> None
         "FROM headrace.progress WHERE unit = ? AND stream = ?",
         [other, unit, stream],
     )
+    # With the position goes what was remembered there.
+    file.run("DELETE FROM headrace.manifests WHERE unit = ? AND stream = ?", [other, stream])
+    file.run(
+        "INSERT INTO headrace.manifests SELECT ?, * EXCLUDE (unit) FROM headrace.manifests "
+        "WHERE unit = ? AND stream = ?",
+        [other, unit, stream],
+    )
 
 
 def _check_level(file: DuckDBFile, unit: str) -> None:
@@ -196,7 +216,10 @@ def _drop(file: DuckDBFile, owner: Owner, unit: str) -> None:
             "DELETE FROM headrace.seeds WHERE stream = ? AND version = ?",
             [owner.name, owner.version],
         )
-        file.run("DELETE FROM headrace.progress WHERE unit = ? AND stream = ?", [unit, owner.name])
+        for table in ("progress", "manifests"):
+            file.run(
+                f"DELETE FROM headrace.{table} WHERE unit = ? AND stream = ?", [unit, owner.name]
+            )
 
 
 def _forget_empty_units(file: DuckDBFile) -> None:
@@ -206,5 +229,5 @@ def _forget_empty_units(file: DuckDBFile) -> None:
         [MAIN],
     )
     for (unit,) in empty:
-        for table in ("progress", "units", "turns"):
+        for table in ("progress", "manifests", "units", "turns"):
             file.run(f"DELETE FROM headrace.{table} WHERE unit = ?", [unit])

@@ -206,6 +206,10 @@ class Harness:
         """Return the dead records of a stream or view: reason, coordinates and raw value."""
         return self.side(f"{name}.dead")
 
+    def duplicates(self, stream: str) -> list[Row]:
+        """Return the duplicates of a stream that keeps them: reason, coordinates and raw value."""
+        return self.side(f"{stream}.duplicate")
+
     def side(self, topic: str) -> list[Row]:
         """Return what a side topic holds of the version that readers see.
 
