@@ -26,6 +26,7 @@ FORMATS = ("json",)
 TIMESTAMP_FORMATS = ("seconds", "millis", "micros")
 EMITS = ("changes", "every", "final")
 LATE_POLICIES = ("topic", "drop", "fold")
+DUPLICATES = ("drop", "topic")
 
 #: Subject to location: `name`, `topic`, `column 0`, `output 0`, `watermark` or an option's name.
 Places = Mapping[str, Location]
@@ -85,7 +86,61 @@ def validate_stream(stream: Stream, places: Places | None = None) -> list[Proble
         )
     if stream.delay_us < 0:
         findings.add("watermark", "the watermark's delay is negative; write 0 or more")
+    _check_unique(findings, stream)
     return findings.problems
+
+
+def _check_unique(findings: _Findings, stream: Stream) -> None:
+    if stream.duplicates not in DUPLICATES:
+        findings.add(
+            "duplicates",
+            f"duplicates = {stream.duplicates!r} is not known; write 'drop', which counts them, or "
+            f"'topic', which also keeps them in {stream.name}.duplicate",
+        )
+    if stream.unique is None:
+        for option, is_set in (
+            ("unique_within", stream.unique_within_us != 0),
+            ("duplicates", stream.duplicates != Stream.duplicates),
+        ):
+            if is_set:
+                findings.add(
+                    option,
+                    f"{option} of {stream.name} says nothing without a unique id; write "
+                    "unique = '<column>' as well, or remove it",
+                )
+        return
+    findings.add("unique", _unique_fault(stream, stream.unique))
+    if stream.event_time is None:
+        findings.add(
+            "unique",
+            f"unique needs the event time of {stream.name}, whose clock measures how long ids are "
+            "remembered; add to its columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 "
+            "SECONDS",
+        )
+    if stream.unique_within_us <= 0:
+        findings.add(
+            "unique_within" if "unique_within" in findings.places else "unique",
+            f"unique = '{stream.unique}' needs a horizon, since ids are not remembered for ever; "
+            "write unique_within = '1 hour'",
+        )
+
+
+def _unique_fault(stream: Stream, name: str) -> str | None:
+    column = next((column for column in stream.columns if column.name == name), None)
+    if column is None:
+        known = [column.name for column in stream.columns]
+        return f"unique {name!r} is not a column of {stream.name}{closest(name, known)}"
+    if column.type.kind in ("FLOAT", "DOUBLE", "ARRAY", "MAP", "STRUCT"):
+        return (
+            f"unique {name!r}: {column.type.sql} does not say when two values are the same; write "
+            f"{name} STRING NOT NULL, which takes any value as its text"
+        )
+    if column.nullable:
+        return (
+            f"unique {name!r}: records without an id cannot be told apart; "
+            f"write {name} {column.type.sql} NOT NULL"
+        )
+    return None
 
 
 def _event_time_fault(stream: Stream, name: str) -> str | None:
@@ -221,11 +276,14 @@ def validate_project(project: Project, *, whole: bool = True) -> list[Problem]:
             )
     side_topics = {f"{definition.name}.dead" for definition in definitions}
     side_topics |= {f"{view.name}.late" for view in project.views}
+    side_topics |= {
+        f"{stream.name}.duplicate" for stream in project.streams if stream.duplicates == "topic"
+    }
     problems += [
         Problem(
             stream.location,
             f"stream {stream.name} reads {stream.topic}, where this project puts records aside: "
-            "what it could not read would come back to it; read it from another project",
+            "what it puts there would come back to it; read it from another project",
         )
         for stream in project.streams
         if stream.topic in side_topics

@@ -14,8 +14,6 @@ __all__ = ["Option", "read_options"]
 
 #: Options of the design whose issues have not built them yet, and what to do until then.
 _LATER = {
-    "unique": "duplicates are not dropped yet; remove it",
-    "unique_within": "duplicates are not dropped yet; remove it",
     "versioned": "there are no tables yet; remove it",
 }
 

@@ -13,11 +13,12 @@ from headrace.sql.durations import parse_duration
 from headrace.sql.options import Option, read_options
 from headrace.sql.statements import Cursor, Statement, nesting
 from headrace.sql.text import Refused, Source, word, words
+from headrace.sql.unique import UNIQUE_OPTIONS, with_unique
 from headrace.sql.watermarks import Watermark, read_watermark
 
 __all__ = ["STREAM_OPTIONS", "read_stream"]
 
-STREAM_OPTIONS = ("topic", "format", "key", "timestamp_format", "idle_timeout")
+STREAM_OPTIONS = ("topic", "format", "key", "timestamp_format", "idle_timeout", *UNIQUE_OPTIONS)
 
 
 @dataclass
@@ -63,6 +64,7 @@ def read_stream(
         )
     idle_timeout_us = _read_idle_timeout(source, options, problems)
     stream = _build(statement, name, body, options, idle_timeout_us)
+    stream = with_unique(stream, source, options, problems)
     places = body.places | {key: source.location(each.value.start) for key, each in options.items()}
     places["name"] = source.location(name.start)
     if sound or body.columns:

@@ -47,6 +47,8 @@ def dump_stream(stream: Stream) -> list[str]:
     )
     time = f", time {stream.event_time} - {stream.delay_us} us" if stream.event_time else ""
     rest = f", key {stream.key}, timestamps {stream.timestamp_format}"
+    if stream.unique is not None:
+        rest += f", unique {stream.unique} {stream.unique_within_us} us {stream.duplicates}"
     return [f"-- stream: {stream.name} ({columns}) from {stream.topic}{time}{rest}"]
 
 

@@ -1,11 +1,10 @@
 -- case: an unknown option suggests the closest
 CREATE STREAM a (x INT) WITH (topc = 'x')
--- error: case.sql:1:31: CREATE STREAM has no option topc (did you mean topic?); its options are topic, format, key, timestamp_format, idle_timeout
+-- error: case.sql:1:31: CREATE STREAM has no option topc (did you mean topic?); its options are topic, format, key, timestamp_format, idle_timeout, unique, unique_within, duplicates
 
 -- case: options that are not built yet
-CREATE STREAM a (x INT) WITH (unique = 'x', unique_within = '1 hour')
--- error: case.sql:1:31: option unique is not built yet: duplicates are not dropped yet; remove it
--- error: case.sql:1:45: option unique_within is not built yet: duplicates are not dropped yet; remove it
+CREATE STREAM a (x INT) WITH (versioned = 'true')
+-- error: case.sql:1:31: option versioned is not built yet: there are no tables yet; remove it
 
 -- case: an option stands twice
 CREATE STREAM a (x INT) WITH (topic = 'a', TOPIC = 'b')
@@ -41,7 +40,7 @@ CREATE STREAM a (x INT) WITH (topic = 'headrace.time')
 
 -- case: the stream's own dead letters
 CREATE STREAM a (x INT) WITH (topic = 'a.dead')
--- error: case.sql:1:1: stream a reads a.dead, where this project puts records aside: what it could not read would come back to it; read it from another project
+-- error: case.sql:1:1: stream a reads a.dead, where this project puts records aside: what it puts there would come back to it; read it from another project
 
 -- case: an empty topic
 CREATE STREAM a (x INT) WITH (topic = '')
