@@ -146,6 +146,7 @@ def test_a_closed_store_answers_with_our_errors_too(tmp_path: Path) -> None:
             snapshot.outbox,
             snapshot.outbox_records,
             snapshot.state_rows,
+            snapshot.manifests,
             lambda: snapshot.progress("main"),
             lambda: snapshot.turns("main"),
         ]

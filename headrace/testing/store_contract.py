@@ -8,11 +8,12 @@ A store that is made again of the same path, after the first was closed or its p
 must be the same store. The class has to be importable: one test kills a process that writes.
 """
 
+from headrace.testing.store_manifests import ManifestContract
 from headrace.testing.store_reading import ReadingContract
 from headrace.testing.store_turns import TurnContract
 
 __all__ = ["StoreContract"]
 
 
-class StoreContract(TurnContract, ReadingContract):
+class StoreContract(TurnContract, ReadingContract, ManifestContract):
     """The suite. `make_store` is the one method to write."""
