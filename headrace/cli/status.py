@@ -76,6 +76,8 @@ def status_tables(found: dict[str, Any]) -> "Group":
         _table("views", [_view_row(view) for view in views]),
         _table("units", [_unit_row(unit) for unit in found["units"]]),
     ]
+    if found["operators"]:
+        parts.insert(3, _table("operators", [_operator_row(each) for each in found["operators"]]))
     parts += [
         Text(f"view {v['name']}@{v['version']} {v['state']}: {v['reason']}")
         for v in found["views"]
@@ -135,6 +137,17 @@ def _view_row(view: dict[str, Any]) -> dict[str, object]:
         "lag": view["lag_records"],
         "closed before": moment(view["watermark_us"]),
         **view["counters"],
+    }
+
+
+def _operator_row(operator: dict[str, Any]) -> dict[str, object]:
+    return {
+        "operator": operator["operator"],
+        "stream": operator["stream"],
+        "unit": operator["unit"],
+        "rows": operator["state_rows"],
+        "bytes": operator["state_bytes"],
+        "files": operator["runs"],
     }
 
 

@@ -4,7 +4,7 @@ It needs no engine, so it says the same whether one is running or not. Everythin
 ends is of one commit; the ends are read after it, so a lag is never negative.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,7 +16,15 @@ from headrace.sql import parse_project
 from headrace.store.base import Snapshot
 from headrace.time.clocks import NEVER
 
-__all__ = ["PartitionStatus", "Status", "StreamStatus", "UnitStatus", "ViewStatus", "take_status"]
+__all__ = [
+    "OperatorStatus",
+    "PartitionStatus",
+    "Status",
+    "StreamStatus",
+    "UnitStatus",
+    "ViewStatus",
+    "take_status",
+]
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,18 @@ class SinkStatus:
 
 
 @dataclass(frozen=True)
+class OperatorStatus:
+    """What a keyed step remembers for a unit: entries, and the files that hold them."""
+
+    operator: str
+    stream: str
+    unit: str
+    state_rows: int
+    state_bytes: int
+    runs: int
+
+
+@dataclass(frozen=True)
 class UnitStatus:
     """A unit and its last turn; `last` is None before the first one."""
 
@@ -98,6 +118,7 @@ class Status:
     emission_rows: int  # that wait to be published to sinks
     void_markers: int  # records in headrace.time that no engine of ours wrote; they change nothing
     bounds: Settings
+    operators: tuple[OperatorStatus, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the same under the same names, as JSON takes it: raw numbers."""
@@ -167,7 +188,15 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
         snapshot.emission_rows(),
         snapshot.void_markers(),
         settings,
+        tuple(_operators(snapshot)),
     )
+
+
+def _operators(snapshot: Snapshot) -> Iterator[OperatorStatus]:
+    for (unit, stream), runs in snapshot.manifests().items():
+        sizes = {run.file: run.file_bytes for run in runs}
+        rows = sum(run.rows for run in runs)
+        yield OperatorStatus("unique", stream, unit, rows, sum(sizes.values()), len(sizes))
 
 
 def _topics(holdings: list[Holding]) -> dict[str, str]:
