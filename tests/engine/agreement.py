@@ -9,7 +9,7 @@ from headrace.testing import Harness
 
 
 def assert_agrees_with_the_reference(harness: Harness) -> None:
-    """All tables, late and dead sets and counters are what the reference says."""
+    """All tables, late, dead and duplicate sets and counters are what the reference says."""
     project = harness.project
     records = {}
     for stream in project.streams:
@@ -24,6 +24,8 @@ def assert_agrees_with_the_reference(harness: Harness) -> None:
     for stream in project.streams:
         assert _places(harness.dead(stream.name)) == expected.dead[stream.name]
         assert harness.counters(stream.name) == expected.counters[stream.name]
+        if stream.duplicates == "topic":
+            assert _places(harness.duplicates(stream.name)) == expected.duplicates[stream.name]
     for view in project.views:
         rows = _rows(harness.rows(view.name, meta=True))
         assert rows == _rows(expected.rows[view.name]), view.name
