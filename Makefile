@@ -30,6 +30,7 @@ bench: $(INSTALLED)
 	$(BIN)/python bench/decode.py
 	$(BIN)/python bench/freshness.py
 	$(BIN)/python bench/replay.py
+	$(BIN)/python bench/dedup.py
 
 # New random cases every time, many of them.
 soak: $(INSTALLED)
