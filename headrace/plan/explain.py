@@ -41,6 +41,8 @@ class Explanation:
     version: str
     stream: str
     topic: str
+    unique: str | None
+    unique_within_us: int
     where: str | None
     window: dict[str, Any] | None
     panes: str | None
@@ -84,6 +86,8 @@ def explain_fold(fold: Fold) -> Explanation:
         version=fold.version,
         stream=fold.stream.name,
         topic=fold.stream.topic,
+        unique=fold.stream.unique,
+        unique_within_us=fold.stream.unique_within_us,
         where=query.where,
         window=None if query.window is None else asdict(query.window),
         panes=_panes(fold),
@@ -118,6 +122,9 @@ def explanation_text(plan: dict[str, Any]) -> str:
 def _lines(plan: dict[str, Any]) -> Iterator[str]:
     yield f"view {plan['view']} @{plan['version']}"
     yield f"  reads      stream {plan['stream']}, topic {plan['topic']}"
+    if plan["unique"]:
+        within = _seconds(plan["unique_within_us"])
+        yield f"  unique     {plan['unique']}, remembered for {within} of its partition's clock"
     yield f"  where      {plan['where'] or 'every record'}"
     yield from _window_lines(plan)
     for name, expression in plan["keys"].items():

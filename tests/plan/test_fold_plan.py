@@ -6,6 +6,7 @@ runs folds of every shape over one record, and DuckDB runs what readers select.
 """
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -69,6 +70,15 @@ def test_a_fold_is_the_text_in_the_golden_file() -> None:
     if os.environ.get("HEADRACE_GOLDEN") == "write":
         GOLDEN.write_text(found)
     assert found == GOLDEN.read_text()
+
+
+def test_a_unique_id_is_explained() -> None:
+    view, stream = define(PER_MINUTE)
+    unique = replace(stream, unique="id", unique_within_us=3_600_000_000)
+    found = explanation_text(
+        explain_fold(plan_fold(view, unique, "1a2b3c4d", ARGUMENTS, OUTPUTS)).to_json()
+    )
+    assert "  unique     id, remembered for 3600 s of its partition's clock\n" in found
 
 
 def test_a_version_is_part_of_the_physical_name() -> None:
