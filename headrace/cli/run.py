@@ -12,6 +12,7 @@ import typer
 from headrace.cli.folder import ProjectOption, find_folder
 from headrace.cli.interrupts import heed_interrupts
 from headrace.cli.output import JsonOption
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from headrace.engine.engine import Engine
@@ -29,9 +30,17 @@ def run(
     once: Annotated[
         bool, typer.Option("--once", help="End at the end of the log as it is now.")
     ] = False,
+    end_of_input: Annotated[
+        bool,
+        typer.Option(
+            "--end-of-input", help="With --once: no more records come, so close every window."
+        ),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Keep the project's views up to date, until Ctrl-C or SIGTERM."""
+    if end_of_input and not once:
+        raise UsageError("--end-of-input goes with --once: what is running has no end of input.")
     from headrace.engine.project import open_project
     from headrace.engine.running import run_engine
 
@@ -44,7 +53,7 @@ def run(
         try:
             with serving(opened, interrupts.stop, tell=logger.info, patient=not once) as engine:
                 engine.on_turn = TurnLog(engine)
-                run_engine(engine, interrupts.stop, once=once)
+                run_engine(engine, interrupts.stop, once=once, end_of_input=end_of_input)
                 failed = _report_failed(engine)
         except Stopped:
             logger.info("stopped before the first turn")

@@ -405,6 +405,23 @@ class Engine:
             for unit in self.units.values()
         )
 
+    def end_input(self) -> None:
+        """Say in the log that no more records come: every window that has rows closes.
+
+        The markers go just past the last window, its allowed lateness and the delay, no further.
+        Records that come after all are late for these windows.
+        """
+        main = self.units[MAIN]
+        with main.lock, self.tools.store.open() as snapshot:
+            for name, source in main.sources.items():
+                ends_us = [
+                    end_us + (fold.view.lateness_us or 0)
+                    for fold in main.folds_over(name)
+                    if (end_us := snapshot.last_end(fold.table)) is not None
+                ]
+                if source.owned and ends_us:
+                    self.planner.mark_end(source.stream, main.progress, max(ends_us))
+
     def close(self) -> None:
         """Let go of the engine's threads. Log, store and Spark belong to the caller."""
         self._pool.shutdown()

@@ -189,6 +189,17 @@ class Planner:
             logger.info("%s: the delay is %g s from now on", stream.name, delay_us / 1_000_000)
             self.mark(stream, "learnt", dict.fromkeys(mine), delay_us=delay_us)
 
+    def mark_end(
+        self, stream: Stream, progress: Mapping[StreamPartition, Progress], watermark_us: int
+    ) -> None:
+        """Write markers that take the watermark of every partition of a stream to a time."""
+        times_us = {
+            key.partition: watermark_us + place.clock.delay_us
+            for key, place in progress.items()
+            if key.stream == stream.name and place.clock.watermark_us < watermark_us
+        }
+        self.mark(stream, "end", times_us)
+
     def mark(
         self,
         stream: Stream,

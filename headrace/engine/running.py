@@ -13,12 +13,15 @@ __all__ = ["run_engine"]
 MAINTAIN_SECONDS = 60
 
 
-def run_engine(engine: Engine, stop: threading.Event, *, once: bool = False) -> None:
+def run_engine(
+    engine: Engine, stop: threading.Event, *, once: bool = False, end_of_input: bool = False
+) -> None:
     """Turn until told to stop; with `once`, until the end of the log as it is now.
 
     The turn under way is finished first. Raises what stops the main unit, or any other unit for a
     reason that is not its view's own: a view's failure sets that view aside only. A log out of
-    reach is waited for, except with `once`.
+    reach is waited for, except with `once`. With `end_of_input` too, every window is closed when
+    everything is read.
     """
     if once:
         engine.planner.stop_at_the_end()
@@ -38,7 +41,11 @@ def run_engine(engine: Engine, stop: threading.Event, *, once: bool = False) -> 
                 pass  # a unit that waits to be swapped in goes first
             if _turn(engine, main, reach) is None:
                 if once and engine.finished():
-                    break
+                    if not end_of_input:
+                        break
+                    engine.end_input()
+                    end_of_input = False
+                    continue
                 stop.wait(engine.settings.poll_ms / 1000)
     finally:
         stop.set()

@@ -111,6 +111,7 @@ def _rows(
         tuple((given.get(name, name), text, type) for name, (text, type) in told.items()),
         tuple((output.name, output_types[f"o{i}"]) for i, output in enumerate(query.outputs)),
         closing,
+        "" if cut is None else _last_end(cut),
     )
 
 
@@ -122,6 +123,12 @@ def _closing(cut: Cut, end: str) -> str:
         column, shift = end, 0
     edges = [f"make_timestamptz({{{edge}}} - {shift})" for edge in ("before", "after")]
     return f"({column} > {edges[0]} AND {column} <= {edges[1]})"
+
+
+def _last_end(cut: Cut) -> str:
+    if cut.overlaps:
+        return f"epoch_us({cut.store_time(cut.store_end(cut.store_last('max(pane)')))})"
+    return "epoch_us(max(window_end))" if cut.zone else f"epoch_us(max(window_start)) + {cut.size}"
 
 
 def _place_columns(cut: Cut) -> list[TableColumn]:

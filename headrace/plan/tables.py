@@ -46,7 +46,8 @@ class Rows:
     `keys` are the columns of what is read that tell rows apart; `touched` selects those that
     `{delta}` changes. `names` is the key as it is told: name, SQL and type of its parts. `closing`
     tells the rows whose windows end in `({before}, {after}]`, in microseconds; empty when no row
-    ever changes by closing.
+    ever changes by closing. `last_end` is when the last window of the physical table ends, in
+    microseconds, as an aggregate over it.
     """
 
     keys: tuple[str, ...]
@@ -54,6 +55,7 @@ class Rows:
     names: tuple[tuple[str, str, DataType], ...]
     outputs: tuple[tuple[str, DataType], ...]
     closing: str = ""
+    last_end: str = ""
 
 
 @dataclass(frozen=True)

@@ -378,7 +378,9 @@ def _standing(record: _Accepted) -> tuple[int, ...]:
 def _table(stream: Stream, records: Sequence[_Accepted]) -> pa.Table:
     """Return the records as typed columns."""
     schema = pa.schema([(column.name, column.type.arrow) for column in stream.columns])
-    return pa.Table.from_pylist([record.row for record in records], schema=schema)
+    table = pa.Table.from_pylist([record.row for record in records], schema=schema)
+    watermarks = [None if math.isinf(each.watermark) else int(each.watermark) for each in records]
+    return table.append_column("__watermark", pa.array(watermarks, pa.int64()))
 
 
 def _placed_table(stream: Stream, query: Query, placed: Sequence[_Placed]) -> pa.Table:

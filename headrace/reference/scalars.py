@@ -39,6 +39,8 @@ class Scalars:
     def __init__(self) -> None:
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
         self._connection.execute("SET TimeZone = 'UTC'")
+        # The one function of Spark that watermark() becomes.
+        self._connection.execute("CREATE MACRO timestamp_micros(x) AS make_timestamptz(x)")
 
     def evaluate(self, expressions: Sequence[str], rows: pa.Table) -> list[Values]:
         """Return the values of each expression over the rows.

@@ -23,6 +23,8 @@ __all__ = ["STANDS_FOR", "Expression", "Scope", "parse_tree", "strip_parentheses
 #: The qualifier of names that stand for something else (a key, a call) in a tree. No alias can be
 #: this, because names that start with an underscore are refused.
 STANDS_FOR = "_"
+#: What watermark() is in Spark: the record's own, from the column that stamping adds.
+WATERMARK = "timestamp_micros(__watermark)"
 #: `time` is what `window_time(window)` is read as.
 WINDOW_PARTS = ("start", "end", "time")
 
@@ -114,6 +116,7 @@ class Scope:
         `stand_ins` maps starts of tokens to the names that these tokens stand for; `aliases`
         maps names, in lower case, that may be used besides columns to what they stand for.
         """
+        tokens, watermarks = self._without_watermark(tokens)
         tree = parse_tree(self.source, tokens)
         if isinstance(tree, exp.Alias | exp.Aliases | exp.Star):
             raise self.source.refuse(
@@ -122,7 +125,7 @@ class Scope:
         if tree.find(exp.Star) is not None:
             raise self.source.refuse(tokens[0], "* cannot stand within an expression; name columns")
         index = {token.start: at for at, token in enumerate(tokens)}
-        edits: dict[int, str | None] = {}
+        edits: dict[int, str | None] = dict.fromkeys(watermarks, WATERMARK)
         problems: list[Problem] = []
         root = exp.Paren(this=tree)
         for column in list(tree.find_all(exp.Column)):
@@ -132,6 +135,8 @@ class Scope:
                 for field in column.parts[1:]:
                     stand_in = exp.Dot(this=stand_in, expression=field.copy())
                 column.replace(stand_in)
+                continue
+            if column.parts[0].meta.get("start") in watermarks:
                 continue
             alias = (aliases or {}).get(column.name.lower()) if len(column.parts) == 1 else None
             if alias is not None:
@@ -146,6 +151,32 @@ class Scope:
             raise Refused(*problems)
         text = render(self.source, tokens, edits)
         return Expression(tuple(tokens), strip_parentheses(root), text)
+
+    def _without_watermark(self, tokens: Sequence[Token]) -> tuple[list[Token], set[int]]:
+        """Return the tokens with a name in the place of each watermark(), and where these stand."""
+        kept: list[Token] = []
+        starts: set[int] = set()
+        at = 0
+        while at < len(tokens):
+            token = tokens[at]
+            following = [str(each.text) for each in tokens[at + 1 : at + 3]]
+            if word(token) == "WATERMARK" and following == ["(", ")"]:
+                if self.stream.event_time is None:
+                    raise self.source.refuse(
+                        token,
+                        f"watermark() needs the event time of {self.stream.name}, which has none; "
+                        "add to its columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 "
+                        "SECONDS",
+                    )
+                last = tokens[at + 2]
+                place = (token.line, token.col, token.start, last.end)
+                kept.append(Token(TokenType.VAR, "__watermark", *place))
+                starts.add(token.start)
+                at += 3
+            else:
+                kept.append(token)
+                at += 1
+        return kept, starts
 
     def _resolve(
         self,

@@ -221,8 +221,8 @@ def _call_fault(call: FunctionCall) -> str | None:
         return _unfit(name)
     if name == "unix_timestamp" and call.closing == call.opening + 1:
         return _unfit("unix_timestamp()")
-    if name == "watermark":
-        return "watermark() is not built yet; use the record's own time"
+    if name == "watermark" and call.closing != call.opening + 1:
+        return "watermark() takes no argument: it is the watermark of the record itself"
     if name == "session_window":
         return (
             "session_window() is not built yet; other windows are: GROUP BY window(<event time>, "
@@ -260,7 +260,7 @@ def _arguments_fault(call: FunctionCall, tokens: Sequence[Token]) -> str | None:
 def _unfit(name: str) -> str:
     if name in _TIME or name == "unix_timestamp()":
         reason = "depends on when it is asked, not on the log"
-        instead = "use the record's own time (watermark() is not built yet)"
+        instead = "use the record's own time, or watermark()"
     elif name in _CHANCE:
         reason = "gives another answer every time"
         instead = "let the producer put the value into the record"

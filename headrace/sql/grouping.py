@@ -50,6 +50,12 @@ def contains_aggregate(tokens: Sequence[Token]) -> bool:
     return False
 
 
+def _within_aggregate(tokens: Sequence[Token], call: FunctionCall) -> bool:
+    return any(
+        each.name in AGGREGATES and each.at < call.at <= each.end for each in find_calls(tokens)
+    )
+
+
 class Groups:
     """The keys and calls of one grouped view, as they are found."""
 
@@ -84,6 +90,13 @@ class Groups:
 
         Refused: it uses a column that is not grouped, or what the store cannot compute.
         """
+        for call in find_calls(tokens):
+            if call.name == "watermark" and not _within_aggregate(tokens, call):
+                raise self.source.refuse(
+                    tokens[call.at],
+                    "watermark() is a record's own, and a row has many of them; write "
+                    "max(watermark()), or look at _closed when you read the view",
+                )
         uses_alias = any(
             str(token.text).lower() in (aliases or {})
             for token in tokens

@@ -49,6 +49,10 @@ class Snapshot(Protocol):
         """
         ...
 
+    def last_end(self, table: Table) -> int | None:
+        """Return when the last window of a table ends, in microseconds; None: it has none."""
+        ...
+
     def states(self, table: Table) -> pa.Table:
         """Return the rows of a physical table: keys and merged states."""
         ...

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headrace.errors import MergeFailed
 from headrace.ledger.entries import Emission
-from headrace.plan.tables import Rows, Table, quote
+from headrace.plan.tables import GROUP, Rows, Table, quote
 from headrace.schema.types import parse_type
 from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_json import json_object
@@ -190,11 +190,14 @@ def _same(one: str, other: str, keys: Sequence[str]) -> str:
 def _images(file: DuckDBFile, table: Table, *, final: bool, touched: str | None = None) -> str:
     """Return a query for keys, key and row as JSON of all rows, or of those that are touched."""
     rows = _rows(table)
-    source = f"{_source(table)} AS t"
+    # Items of a row are looked up under the name that `shown` knows the row by.
+    alias = GROUP if table.children else "t"
+    source = f"{_source(table)} AS {alias}"
     if touched is not None:
-        source = f"(SELECT * FROM {_source(table)}{_bounds(file, rows, touched)}) AS t"
+        source = f"(SELECT * FROM {_source(table)}{_bounds(file, rows, touched)}) AS {alias}"
         matches = [
-            f"t.{quote(key)} IS NOT DISTINCT FROM x.__r{at}" for at, key in enumerate(rows.keys)
+            f"{alias}.{quote(key)} IS NOT DISTINCT FROM x.__r{at}"
+            for at, key in enumerate(rows.keys)
         ]
         source += f" SEMI JOIN {touched} AS x ON {' AND '.join(matches) or 'true'}"
     parts = [f"{text} AS __n{at}" for at, (_, text, _) in enumerate(rows.names)]

@@ -46,6 +46,13 @@ class DuckDBSnapshot:
         """Answer one reading statement. QueryRefused: not one, or past its limits."""
         return read_query(self._connection, sql, max_rows=max_rows, max_seconds=max_seconds)
 
+    def last_end(self, table: Table) -> int | None:
+        """Return when the last window of a table ends, in microseconds; None: it has none."""
+        if table.rows is None or not table.rows.last_end:
+            return None
+        found = self._fetch(f"SELECT {table.rows.last_end} FROM {physical(table.name)}")[0][0]
+        return None if found is None else int(found)
+
     def states(self, table: Table) -> pa.Table:
         """Return the rows of a physical table: keys and merged states."""
         return self._arrow(f"FROM {physical(table.name)}")

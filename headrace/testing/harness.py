@@ -157,6 +157,14 @@ class Harness:
     def _wall_us(self) -> int:
         return self._latest_us + self._waited_us
 
+    def close_time(self) -> None:
+        """End the input: every window that has rows closes, and is closed to later records."""
+        while self.turn():
+            pass
+        self.engine.end_input()
+        while self.turn():
+            pass
+
     def crash(self, point: str) -> None:
         """Make the next pass of a fault point end the engine."""
         faults.arm(point)

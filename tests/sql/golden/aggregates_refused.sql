@@ -64,7 +64,7 @@ SELECT sum(items) FILTER (WHERE count(*) > 1) AS a, sum(items) FILTER (WHERE itm
   sum(items) FILTER (WHERE now() > ts) AS c FROM payments
 -- error: case.sql:2:8: sum() of an aggregate is not possible; remove one of the two
 -- error: case.sql:2:78: payments has no column itms (did you mean items?); its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
--- error: case.sql:3:28: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+-- error: case.sql:3:28: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
 
 -- case: the window within FILTER
 CREATE MATERIALIZED VIEW v AS

@@ -114,10 +114,10 @@ SELECT now() AS a, current_timestamp AS b, current_date() AS c, localtimestamp A
   uuid() AS f, shuffle(tags) AS g, monotonically_increasing_id() AS h, spark_partition_id() AS i,
   input_file_name() AS j, current_user AS k, unix_timestamp() AS l, curdate() AS m, randn(3) AS n,
   random() AS o, `now`() AS p FROM payments
--- error: case.sql:2:8: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
--- error: case.sql:2:20: current_timestamp depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
--- error: case.sql:2:44: current_date depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
--- error: case.sql:2:65: localtimestamp depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+-- error: case.sql:2:8: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
+-- error: case.sql:2:20: current_timestamp depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
+-- error: case.sql:2:44: current_date depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
+-- error: case.sql:2:65: localtimestamp depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
 -- error: case.sql:2:86: rand gives another answer every time, so a replay would differ; let the producer put the value into the record
 -- error: case.sql:3:3: uuid gives another answer every time, so a replay would differ; let the producer put the value into the record
 -- error: case.sql:3:16: shuffle gives another answer every time, so a replay would differ; let the producer put the value into the record
@@ -125,11 +125,11 @@ SELECT now() AS a, current_timestamp AS b, current_date() AS c, localtimestamp A
 -- error: case.sql:3:72: spark_partition_id depends on where the query runs, not on the log, so a replay would differ; let the producer put the value into the record
 -- error: case.sql:4:3: input_file_name depends on where the query runs, not on the log, so a replay would differ; let the producer put the value into the record
 -- error: case.sql:4:27: current_user depends on where the query runs, not on the log, so a replay would differ; let the producer put the value into the record
--- error: case.sql:4:46: unix_timestamp() depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
--- error: case.sql:4:69: curdate depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+-- error: case.sql:4:46: unix_timestamp() depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
+-- error: case.sql:4:69: curdate depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
 -- error: case.sql:4:85: randn gives another answer every time, so a replay would differ; let the producer put the value into the record
 -- error: case.sql:5:3: random gives another answer every time, so a replay would differ; let the producer put the value into the record
--- error: case.sql:5:18: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+-- error: case.sql:5:18: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
 
 -- case: times that depend on when they are asked
 CREATE MATERIALIZED VIEW v AS
@@ -140,7 +140,8 @@ SELECT id FROM payments WHERE ts > TIMESTAMP 'now' AND date < DATE 'today'
 -- case: watermark()
 CREATE MATERIALIZED VIEW v AS
 SELECT watermark() AS w FROM payments
--- error: case.sql:2:8: watermark() is not built yet; use the record's own time
+-- view: v, plain over payments, 0 us
+-- output: w = timestamp_micros(__watermark)
 
 -- case: outputs without a name
 CREATE MATERIALIZED VIEW v AS
@@ -408,3 +409,13 @@ SELECT struct(*) AS a, count(p.*) AS b FROM payments p WHERE id = 1, 2
 -- error: case.sql:2:8: * cannot stand within an expression; name columns
 -- error: case.sql:2:30: * cannot stand within an expression; name columns
 -- error: case.sql:2:68: one expression is expected here; remove the comma
+
+-- case: a watermark of what has none, or of too much
+CREATE STREAM timeless (a INT);
+CREATE STREAM timed (a INT, t TIMESTAMP NOT NULL, WATERMARK FOR t AS t);
+CREATE MATERIALIZED VIEW one AS SELECT a FROM timeless WHERE watermark() IS NULL;
+CREATE MATERIALIZED VIEW two AS SELECT watermark(a) AS w FROM timed;
+CREATE MATERIALIZED VIEW three AS SELECT a, watermark() AS w, count(*) AS n FROM timed GROUP BY a
+-- error: case.sql:3:62: watermark() needs the event time of timeless, which has none; add to its columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS
+-- error: case.sql:4:40: watermark() takes no argument: it is the watermark of the record itself
+-- error: case.sql:5:45: watermark() is a record's own, and a row has many of them; write max(watermark()), or look at _closed when you read the view

@@ -141,8 +141,8 @@ SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(TIMESTAMP 
 -- case: a derived time that depends on when it is asked
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts + (now() - now()), '1 minute')
--- error: case.sql:2:77: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
--- error: case.sql:2:85: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time (watermark() is not built yet)
+-- error: case.sql:2:77: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
+-- error: case.sql:2:85: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
 
 -- case: a derived time over an aggregate
 CREATE MATERIALIZED VIEW v AS
