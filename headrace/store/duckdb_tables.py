@@ -1,5 +1,7 @@
 """The SQL that makes, shows and merges physical tables in DuckDB."""
 
+from collections.abc import Sequence
+
 from headrace.plan.tables import Table, quote
 
 __all__ = ["create", "merge", "physical", "show", "trim"]
@@ -18,15 +20,49 @@ def create(table: Table) -> str:
 
 def trim(table: Table, delta: str) -> str:
     """Leave of the groups in a delta as many items as are kept: the first ones."""
-    name = physical(table.name)
-    groups = [quote(key.name) for key in table.keys[:-1]]  # the last is the item
+    groups = _item_groups(table)
     partition = f"PARTITION BY {', '.join(groups)} " if groups else ""
-    here = " AND ".join(f"d.{group} IS NOT DISTINCT FROM o.{group}" for group in groups) or "true"
+    ranked = (
+        f"SELECT rowid AS place, row_number() OVER ({partition}ORDER BY "
+        f"{quote(table.states[0].name)}) AS rank FROM {physical(table.name)} AS o "
+        f"WHERE EXISTS (FROM {_full(table, delta, more_than=table.keep)} AS f "
+        f"WHERE {_same_group(groups, 'f', 'o')})"
+    )
+    places = f"SELECT place FROM ({ranked}) WHERE rank > {table.keep}"
+    return f"DELETE FROM {physical(table.name)} WHERE rowid IN ({places})"
+
+
+def _item_groups(table: Table) -> list[str]:
+    return [quote(key.name) for key in table.keys[:-1]]  # the last is the item
+
+
+def _same_group(groups: Sequence[str], one: str, other: str) -> str:
+    return " AND ".join(f"{one}.{g} IS NOT DISTINCT FROM {other}.{g}" for g in groups) or "true"
+
+
+def _full(table: Table, delta: str, *, more_than: int | None) -> str:
+    """Return the groups of a delta that have more items than that, and the last one's place."""
+    groups = _item_groups(table)
+    by = f"GROUP BY {', '.join(groups)} " if groups else ""
     return (
-        f"DELETE FROM {name} WHERE rowid IN (SELECT place FROM (SELECT rowid AS place, "
-        f"row_number() OVER ({partition}ORDER BY {quote(table.states[0].name)}) AS rank "
-        f"FROM {name} AS o "
-        f"WHERE EXISTS (FROM {delta} AS d WHERE {here})) WHERE rank > {table.keep})"
+        f"(SELECT {', '.join([*groups, f'max({quote(table.states[0].name)}) AS last_place'])} "
+        f"FROM {physical(table.name)} AS o "
+        f"WHERE EXISTS (FROM {delta} AS d WHERE {_same_group(groups, 'd', 'o')}) "
+        f"{by}HAVING count(*) > {more_than})"
+    )
+
+
+def _entering(table: Table, delta: str) -> str:
+    """Return the rows of a delta that may be kept: in a full group, those before its last one.
+
+    Else a group of many values would take rows in and throw them out again with every turn.
+    """
+    assert table.keep is not None
+    same = _same_group(_item_groups(table), "f", "d")
+    return (
+        f"(SELECT d.* FROM {delta} AS d LEFT JOIN "
+        f"{_full(table, delta, more_than=table.keep - 1)} AS f ON {same} "
+        f"WHERE f.last_place IS NULL OR d.{quote(table.states[0].name)} < f.last_place)"
     )
 
 
@@ -50,6 +86,8 @@ def merge(table: Table, delta: str) -> str:
         ]
         selected = ", ".join([*groups, *states])
         delta = f"(SELECT {selected} FROM {delta} GROUP BY {', '.join(groups)})"
+    if table.keep is not None:
+        delta = _entering(table, delta)
     matches = [
         f"o.{quote(key.name)} IS NOT DISTINCT FROM n.{quote(key.name)}" for key in table.keys
     ]
