@@ -23,7 +23,7 @@ def windows_of_panes(
     *,
     retention_us: int | None,
 ) -> str:
-    """Return a relation of windows: `window_start`, `window_end`, keys and combined states."""
+    """Return a relation of windows: `number`, their edges, keys and combined states."""
     table = f"headrace.{quote(f'{view}__{version}')}"
     last = cut.store_last("pane")
     keys = [quote(c.name) for c in columns if c.merge is None and c.name not in _PLACE]
@@ -48,7 +48,8 @@ def windows_of_panes(
         # Of a pane that is still there the first windows may have left.
         left = f"{watermark_of(view, version)} - to_microseconds({retention_us})"
         windows = f"SELECT * FROM ({windows}) WHERE NOT coalesce(window_end <= {left}, false)"
-    groups = ["w.window_start", "w.window_end", *(f"p.{key}" for key in keys)]
+    # The number too: sinks tell rows apart by it, and aggregates find their items.
+    groups = ["w.number", "w.window_start", "w.window_end", *(f"p.{key}" for key in keys)]
     return (
         f"(SELECT {', '.join([*groups, *states])} "
         f"FROM ({windows}) w "

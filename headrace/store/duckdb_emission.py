@@ -190,13 +190,11 @@ def _same(one: str, other: str, keys: Sequence[str]) -> str:
 def _images(file: DuckDBFile, table: Table, *, final: bool, touched: str | None = None) -> str:
     """Return a query for keys, key and row as JSON of all rows, or of those that are touched."""
     rows = _rows(table)
-    # Items of a row are looked up under the name that `shown` knows the row by.
-    alias = GROUP if table.children else "t"
-    source = f"{_source(table)} AS {alias}"
+    source = f"{_source(table)} AS {GROUP}"
     if touched is not None:
-        source = f"(SELECT * FROM {_source(table)}{_bounds(file, rows, touched)}) AS {alias}"
+        source = f"(SELECT * FROM {_source(table)}{_bounds(file, rows, touched)}) AS {GROUP}"
         matches = [
-            f"{alias}.{quote(key)} IS NOT DISTINCT FROM x.__r{at}"
+            f"{GROUP}.{quote(key)} IS NOT DISTINCT FROM x.__r{at}"
             for at, key in enumerate(rows.keys)
         ]
         source += f" SEMI JOIN {touched} AS x ON {' AND '.join(matches) or 'true'}"

@@ -8,6 +8,7 @@ import math
 
 import pytest
 from agreement import assert_agrees_with_the_reference
+from told import held, held_rows
 
 from headrace.errors import DefinitionError
 from headrace.testing import harness
@@ -171,6 +172,30 @@ FROM readings WHERE sensor = 'a' GROUP BY window(ts, '4 seconds', '2 seconds')
         "first": 1,
         "ok": True,
     }
+
+
+@pytest.mark.parametrize(
+    "window", ["window(ts, '4 seconds')", "window(ts, '4 seconds', '2 seconds')"]
+)
+def test_sinks_are_told_of_items_too(window: str) -> None:
+    definitions = (
+        STREAM
+        + f"""
+CREATE MATERIALIZED VIEW v AS
+SELECT window.start AS start, sensor, count(DISTINCT n) AS different, approx_top_k(n, 2) AS top,
+  collect_set(n) AS ns, collect_list(n) AS listed, first(tags) AS tags, stddev(n) AS spread,
+  approx_percentile(n, 0.5) AS half
+FROM readings GROUP BY {window}, sensor;
+CREATE SINK out FROM v WITH (topic = 'rows', mode = 'retract');
+"""
+    )
+    with harness(definitions, partitions=2) as h:
+        for partition, numbers in APPENDED:
+            h.append("readings", [READINGS[number] for number in numbers], partition=partition)
+            h.turn()
+        assert sum(held(h, "rows").values()) >= 3
+        assert held(h, "rows") == held_rows(h, "v")
+        assert_agrees_with_the_reference(h)
 
 
 def test_the_tables_of_items_come_and_go_with_their_version() -> None:
