@@ -374,6 +374,32 @@ def test_a_partition_that_is_added_has_ids_of_its_own() -> None:
         assert_agrees_with_the_reference(h)
 
 
+@pytest.mark.parametrize("gear", ["short", "long"])
+def test_a_stream_whose_every_record_is_dead_remembers_nothing(gear: str) -> None:
+    with harness(SHOP, partitions=2) as h:
+        h.append("payments", ["broken"] * 20, partition=0, arrival=NOON)
+        h.turn(gear=gear)
+        assert_agrees_with_the_reference(h)
+        assert state_files(h) == set()
+        append(h, 0, 10)
+        h.turn(gear=gear)
+        assert_agrees_with_the_reference(h)
+
+
+@pytest.mark.parametrize("gear", ["short", "long"])
+def test_times_of_all_years_are_within_the_horizon_or_not(gear: str) -> None:
+    times = ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "1970-01-01T00:00:10Z"]
+    times += ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z"]
+    with harness(PAYMENTS + RATIOS, partitions=1) as h:
+        arrival = datetime(9999, 12, 31, tzinfo=UTC)
+        rows = [{"id": "same", "n": 1, "ts": time} for time in times]
+        h.append("payments", rows, arrival=arrival)
+        h.turn(gear=gear)
+        # The clocks are: none, year 1, 1969, 1970, 9999.
+        assert [row["offset"] for row in h.duplicates("payments")] == [1, 3]
+        assert_agrees_with_the_reference(h)
+
+
 # The tasks of a long turn, without Spark.
 
 
