@@ -7,7 +7,7 @@ key would make a duplicate of a record that is none, so the hash is one for whic
 them. The bytes of an id are those of a STRING (UTF-8) or BINARY, the decimal digits of a whole
 number (a DATE in days, a TIMESTAMP in microseconds since 1970), and the 16 bytes of an unscaled
 DECIMAL. DuckDB hashes 36-byte ids at 0.65 µs each, this code around it included (hashlib in a
-loop: 0.91 µs without the prefix; one core of a Xeon, DuckDB 2.0.0).
+loop: 0.91 µs without the prefix; one core of an AMD EPYC, DuckDB 2.0.0).
 """
 
 import duckdb
