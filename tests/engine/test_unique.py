@@ -236,7 +236,8 @@ def test_a_view_that_is_set_aside_goes_on_with_what_was_remembered(
     with harness(PAYMENTS + PER_MINUTE + broken, partitions=2, settings=chosen) as h:
         h.append("payments", payments(range(10, 20)), partition=0)
         h.turn(gear=gear)
-        h.append("payments", payments(range(4), every=10**6), partition=0)
+        failing = [{"id": f"f{n}", "n": n, "ts": NOON + timedelta(seconds=20)} for n in range(4)]
+        h.append("payments", failing, partition=0)
         h.append("payments", payments(range(20, 30)), partition=0)
         h.turn(gear=gear)
         assert "view ratios is set aside" in caplog.text
