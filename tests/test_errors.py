@@ -147,6 +147,11 @@ def test_a_closed_store_answers_with_our_errors_too(tmp_path: Path) -> None:
             snapshot.outbox_records,
             snapshot.state_rows,
             snapshot.manifests,
+            snapshot.state_bytes,
+            snapshot.tellings,
+            snapshot.emission_rows,
+            snapshot.void_markers,
+            snapshot.store_id,
             lambda: snapshot.progress("main"),
             lambda: snapshot.turns("main"),
         ]

@@ -134,6 +134,7 @@ def _view_row(view: dict[str, Any]) -> dict[str, object]:
         "state": view["state"],
         "unit": view["unit"],
         "rows": view["state_rows"],
+        "bytes (about)": view["state_bytes_estimate"],
         "lag": view["lag_records"],
         "closed before": moment(view["watermark_us"]),
         **view["counters"],

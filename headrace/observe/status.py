@@ -68,6 +68,7 @@ class ViewStatus:
     reason: str
     unit: str
     state_rows: int
+    state_bytes_estimate: int  # before the store compresses them
     lag_records: int
     watermark_us: int | None
     counters: Counters
@@ -131,7 +132,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
     units = snapshot.units()
     progress = {name: snapshot.progress(name) for name in units}
     counters = snapshot.counters()
-    rows = snapshot.state_rows()
+    rows, sizes = snapshot.state_rows(), snapshot.state_bytes()
     topics = _topics(holdings)
     ends = {topic: log.extents(topic) for topic in set(topics.values()) & _known_topics(log)}
     streams: list[StreamStatus] = []
@@ -166,6 +167,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
                     reason=held.reason,
                     unit=held.unit,
                     state_rows=rows.get(f"{held.name}__{held.version}", 0),
+                    state_bytes_estimate=sizes.get(f"{held.name}__{held.version}", 0),
                     lag_records=lag,
                     watermark_us=_smallest_watermark(partitions),
                     counters={name: counted.get(name, 0) for name in VIEW_COUNTERS},

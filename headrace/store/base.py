@@ -117,6 +117,13 @@ class Snapshot(Protocol):
         """Return how many rows every version has, items too, by the name of its own table."""
         ...
 
+    def state_bytes(self) -> dict[str, int]:
+        """Return about how many bytes those rows hold, before the store compresses them.
+
+        An estimate: widths of types, and for texts and lists the average of some rows.
+        """
+        ...
+
 
 class Store(Protocol):
     """Tables and ledger. One engine writes; any number of threads read."""

@@ -22,7 +22,7 @@ from headrace.ledger.entries import (
 )
 from headrace.log.base import Partition, Range
 from headrace.operators.state import Run, Shards
-from headrace.plan.tables import Table
+from headrace.plan.tables import Table, quote
 from headrace.store.base import MAX_ROWS, MAX_SECONDS
 from headrace.store.duckdb_commit import SUM_COUNTERS
 from headrace.store.duckdb_errors import translated
@@ -32,6 +32,17 @@ from headrace.store.duckdb_tables import physical
 from headrace.store.duckdb_versions import CLOCK, read_clock
 
 __all__ = ["DuckDBSnapshot"]
+
+_SAMPLE_ROWS = 1_000
+# Bytes of a value; a DECIMAL of more than 18 digits takes 16, and is taken for all of them.
+_WIDTHS = {
+    "BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INTEGER": 4, "FLOAT": 4, "DATE": 4, "BIGINT": 8,
+    "DOUBLE": 8, "TIMESTAMP WITH TIME ZONE": 8, "HUGEINT": 16,
+}  # fmt: skip
+
+
+def _is_fixed(type: str) -> bool:
+    return type in _WIDTHS or (type.startswith("DECIMAL(") and not type.endswith("]"))
 
 
 class DuckDBSnapshot:
@@ -154,16 +165,49 @@ class DuckDBSnapshot:
 
     def state_rows(self) -> dict[str, int]:
         """Return how many rows every version has in its physical tables, items too."""
+        rows: dict[str, int] = {}
+        for _, version, count in self._physical_tables():
+            rows[version] = rows.get(version, 0) + count
+        return rows
+
+    def state_bytes(self) -> dict[str, int]:
+        """Return about how many bytes the rows hold, before the store compresses them."""
+        columns: dict[str, list[tuple[str, str]]] = {}
+        for table, column, type in self._fetch(
+            "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+            "WHERE schema_name = 'headrace'"
+        ):
+            columns.setdefault(table, []).append((column, type))
+        held: dict[str, int] = {}
+        for name, version, count in self._physical_tables():
+            size = int(count * self._row_bytes(name, columns[name]))
+            held[version] = held.get(version, 0) + size
+        return held
+
+    def _physical_tables(self) -> list[tuple[str, str, int]]:
+        """Return the physical tables of every version, items too: name, version's name, rows."""
         names = self._fetch(
             "SELECT table_name, regexp_replace(table_name, '__items_a[0-9]+$', '') AS version "
             "FROM duckdb_tables() WHERE schema_name = 'headrace' "
             "AND version IN (SELECT name || '__' || version FROM headrace.holdings)"
         )
-        rows: dict[str, int] = {}
-        for name, version in names:
-            count = int(self._fetch(f"SELECT count(*) FROM {physical(name)}")[0][0])
-            rows[version] = rows.get(version, 0) + count
-        return rows
+        return [
+            (name, version, int(self._fetch(f"SELECT count(*) FROM {physical(name)}")[0][0]))
+            for name, version in names
+        ]
+
+    def _row_bytes(self, table: str, columns: Sequence[tuple[str, str]]) -> float:
+        fixed = sum(_WIDTHS.get(type, 16) for _, type in columns if _is_fixed(type))
+        texts = [
+            f"coalesce(strlen(CAST({quote(name)} AS VARCHAR)), 0)"
+            for name, type in columns
+            if not _is_fixed(type)
+        ]
+        if not texts:
+            return float(fixed)
+        sample = f"(FROM {physical(table)} LIMIT {_SAMPLE_ROWS})"
+        average = self._fetch(f"SELECT avg({' + '.join(texts)}) FROM {sample}")[0][0]
+        return float(fixed + (average or 0))
 
     def _fetch(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with translated():
