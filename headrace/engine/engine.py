@@ -22,6 +22,7 @@ from headrace.engine.settings import Settings
 from headrace.engine.turn import Tools, take_turn
 from headrace.engine.unit import Source, Unit
 from headrace.engine.versions import decide_changes
+from headrace.engine.zones import check_zone
 from headrace.errors import DefinitionError, MergeFailed, Problem
 from headrace.ledger.entries import (
     MAIN,
@@ -160,6 +161,7 @@ class Engine:
             stream = self.project.stream(view.query.stream)
             try:
                 fold = plan_view(self.tools.spark, view, stream)
+                check_zone(self.tools.spark, self.tools.store, fold)
                 folds[fold.name, fold.version] = fold
             except DefinitionError as error:
                 problems += error.problems
