@@ -31,6 +31,7 @@ bench: $(INSTALLED)
 	$(BIN)/python bench/freshness.py
 	$(BIN)/python bench/replay.py
 	$(BIN)/python bench/dedup.py
+	$(BIN)/python bench/windows.py
 
 # New random cases every time, many of them.
 soak: $(INSTALLED)
