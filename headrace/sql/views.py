@@ -67,6 +67,16 @@ def read_view(
             return None
         query = replace(query, window=replace(query.window, zone=zone.text))
     emit, emit_every_us = read_emit(source, options, problems)
+    if "late" in options and options["late"].text == "topic" and query.window is None:
+        # The default, which a definition cannot tell from nothing.
+        problems.append(
+            source.problem(
+                options["late"].value,
+                f"late of {name.text}: without a window no record is ever late; remove it, or "
+                "group by window(...)",
+            )
+        )
+        return None
     view = View(
         name.text,
         query,

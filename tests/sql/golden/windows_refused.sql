@@ -263,3 +263,8 @@ SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 day
 CREATE MATERIALIZED VIEW v WITH (late = 'fold', allowed_lateness = '1 hour') AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 day')
 -- error: case.sql:1:68: late = 'fold' takes every record for as long as its row is kept, so allowed_lateness says nothing; remove one of the two
+
+-- case: late without a window, although it is the default
+CREATE MATERIALIZED VIEW v WITH (late = 'topic') AS
+SELECT country, count(*) AS n FROM payments GROUP BY country
+-- error: case.sql:1:41: late of v: without a window no record is ever late; remove it, or group by window(...)
