@@ -1,6 +1,7 @@
 """Fingerprints change with the answer alone; validation holds for any front door."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -119,6 +120,30 @@ def test_a_view_built_by_hand_is_checked_like_one_from_sql() -> None:
     assert len(validate_view(View("headrace_v", query, -1), stream)) == 7
     unwindowed = dataclasses.replace(query, window=None, outputs=())
     assert len(validate_view(View("v", unwindowed, 5), stream)) == 2
+
+
+@pytest.mark.parametrize(
+    ("window", "options", "subjects"),
+    [
+        (Window(60, "hopping", 0), {}, 1),
+        (Window(60, "hopping", 90), {}, 1),
+        (Window(60, "cumulative", 25), {}, 1),
+        (Window(60, offset_us=-60), {}, 1),
+        (Window(60, zone="Europe/Berlin"), {}, 1),
+        (Window(60, zone="Mars/Olympus"), {}, 2),
+        (Window(60), {"late": "ignore"}, 1),
+        (Window(60), {"allowed_lateness_us": 5, "late": "fold"}, 1),
+        (Window(60), {"allowed_lateness_us": 5, "retention_us": 4}, 1),
+        (None, {"late": "drop", "retention_us": 4}, 2),
+    ],
+)
+def test_windows_built_by_hand_are_checked_like_those_from_sql(
+    window: Window | None, options: dict[str, Any], subjects: int
+) -> None:
+    column = Column("t", parse_type("TIMESTAMP"), nullable=False)
+    stream = Stream("s", (column,), "s", event_time="t")
+    query = Query("s", None, True, window, (), (Call("a0", "count", None),), (Output("n", "a0"),))
+    assert len(validate_view(View("v", query, **options), stream)) == subjects
 
 
 def test_definitions_may_not_collide() -> None:

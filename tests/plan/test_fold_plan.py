@@ -18,7 +18,7 @@ from headrace.engine.analysis import plan_view
 from headrace.engine.session import start_spark
 from headrace.errors import DefinitionError
 from headrace.ledger.entries import MAIN, Holding
-from headrace.model.definitions import Stream, View
+from headrace.model.definitions import Stream, View, Window
 from headrace.plan.columns import columns_read
 from headrace.plan.explain import explain_fold, explanation_text
 from headrace.plan.fold import INPUT_COLUMNS, plan_fold
@@ -28,7 +28,7 @@ from headrace.sql import parse_project
 from headrace.store.duckdb import DuckDBStore
 from headrace.testing.store_samples import planned, turn_of
 
-GOLDEN = Path(__file__).parent / "golden" / "fold.txt"
+GOLDEN = Path(__file__).parent / "golden"
 STREAM = """
 CREATE STREAM payments (
   id STRING NOT NULL, amount DECIMAL(12,2), country STRING, tags ARRAY<STRING>, n BIGINT,
@@ -64,12 +64,21 @@ def define(select: str) -> tuple[View, Stream]:
     return project.views[0], project.streams[0]
 
 
-def test_a_fold_is_the_text_in_the_golden_file() -> None:
-    fold = plan_fold(*define(PER_MINUTE), "1a2b3c4d", ARGUMENTS, OUTPUTS)
+@pytest.mark.parametrize("file", ["fold.txt", "panes.txt", "days.txt"])
+def test_a_fold_is_the_text_in_the_golden_file(file: str) -> None:
+    view, stream = define(PER_MINUTE)
+    windows = {
+        "panes.txt": Window(86_400_000_000, "hopping", 60_000_000, offset_us=30_000_000),
+        "days.txt": Window(86_400_000_000, time="ts + INTERVAL 1 HOUR", zone="Europe/Berlin"),
+    }
+    if file in windows:
+        query = replace(view.query, window=windows[file])
+        view = replace(view, query=query, late="drop", retention_us=86_400_000_000)
+    fold = plan_fold(view, stream, "1a2b3c4d", ARGUMENTS, OUTPUTS)
     found = explanation_text(explain_fold(fold).to_json()) + "\n"
     if os.environ.get("HEADRACE_GOLDEN") == "write":
-        GOLDEN.write_text(found)
-    assert found == GOLDEN.read_text()
+        (GOLDEN / file).write_text(found)
+    assert found == (GOLDEN / file).read_text()
 
 
 def test_a_unique_id_is_explained() -> None:

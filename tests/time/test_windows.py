@@ -155,6 +155,28 @@ def ask_store(cut: Cut, found: pa.Table) -> list[tuple[dict[str, object], list[S
     return [(row, numbers.get(row["place"], [])) for row in found.to_pylist()]
 
 
+@pytest.mark.parametrize("kind", ["tumbling with an offset", "hopping", "hopping, no multiple"])
+def test_windows_are_those_of_sparks_own_functions(kind: str) -> None:
+    window = KINDS[kind]
+    times = [time for time in around(window) if abs(time) < at("2100-01-01T00:00:00")]
+    spark = start_spark()
+    frame = spark.createDataFrame(pa.table({"time": pa.array(times, pa.int64())}))
+    frame.selectExpr("time", "timestamp_micros(time) AS ts").createOrReplaceTempView("times")
+    lengths = [window.size_us, window.slide_us or window.size_us, window.offset_us]
+    call = f"window(ts, {', '.join(repr(f'{length} microseconds') for length in lengths)})"
+    rows = spark.sql(
+        f"SELECT time, window, window_time(window) AS last FROM (SELECT time, {call} FROM times)"
+    ).toArrow()
+    found: dict[int, list[Span]] = {}
+    for row in rows.to_pylist():
+        span = Span(to_us(row["window"]["start"]), to_us(row["window"]["end"]))
+        assert to_us(row["last"]) == span.end_us - 1
+        found.setdefault(row["time"], []).append(span)
+    assert {time: sorted(each) for time, each in found.items()} == {
+        time: windows_around(window, time) for time in times
+    }
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bounds_are_where_windows_reach_out_of_the_years_that_there_are(kind: str) -> None:
     window = KINDS[kind]
