@@ -10,7 +10,7 @@ from headrace.plan.tables import Table, TableColumn
 from headrace.schema.types import parse_type
 from headrace.store.base import Store
 from headrace.testing.store_samples import PLACE, StoreSuite, delta, planned, read, turn_of
-from headrace.time.clocks import NEVER
+from headrace.time.clocks import NEVER, Clock
 from headrace.time.windows import Cut
 
 __all__ = ["WindowContract"]
@@ -83,7 +83,7 @@ class WindowContract(StoreSuite):
         left = []
         shown = []
         for turn, clock in enumerate(clocks, 1):
-            progress = {PLACE: Progress(turn, clock)}
+            progress = {PLACE: Progress(turn, Clock(clock, clock))}
             deltas = {table: (rows,) if turn == 1 else ()}
             store.commit(turn_of(planned(epoch, turn), deltas, progress=progress))
             left.append(len(read(store, table)))
@@ -97,7 +97,7 @@ class WindowContract(StoreSuite):
         table = _panes(retention_us=100)
         epoch = self.begin(store, table)
         rows = delta(table, (5, 3, "a", 1, 1), (20, 18, "a", 1, 1))
-        progress = {PLACE: Progress(1, 250)}
+        progress = {PLACE: Progress(1, Clock(250, 250))}
         store.commit(turn_of(planned(epoch, 1), {table: (rows,)}, progress=progress))
         assert read(store, table) == [(20, 18, "a", 1, 1)]
 
