@@ -198,6 +198,32 @@ CREATE SINK out FROM v WITH (topic = 'rows', mode = 'retract');
         assert_agrees_with_the_reference(h)
 
 
+def test_items_leave_with_the_rows_that_retention_ends_for() -> None:
+    stream = STREAM.replace("INTERVAL 1 HOUR", "INTERVAL 0 SECONDS")
+    views = [
+        f"""
+CREATE MATERIALIZED VIEW {name} WITH (retention = '10 seconds') AS
+SELECT window.start AS start, count(DISTINCT n) AS different FROM readings GROUP BY {window};
+"""
+        for name, window in (
+            ("tumbling", "window(ts, '4 seconds')"),
+            ("hopping", "window(ts, '4 seconds', '2 seconds')"),
+        )
+    ]
+    with harness(stream + "".join(views), partitions=1) as h:
+        h.append("readings", list(READINGS.values()))
+        h.turn()
+        h.append("readings", [{"n": 7, "ts": "2026-01-01T13:00:01Z"}])
+        h.turn()
+        assert [row["different"] for row in h.rows("tumbling")] == [1]
+        assert [row["different"] for row in h.rows("hopping")] == [1, 1]
+        with h.engine.tools.store.open() as snapshot:
+            # The last record's row and its item; nothing of the others.
+            assert sorted(snapshot.state_rows().values()) == [2, 2]
+        assert_agrees_with_the_reference(h)
+        h.audit()
+
+
 def test_the_tables_of_items_come_and_go_with_their_version() -> None:
     definitions = STREAM + "CREATE MATERIALIZED VIEW v AS SELECT {} AS n FROM readings;"
     with harness(definitions.format("count(DISTINCT n)"), partitions=1) as h:
