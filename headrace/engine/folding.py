@@ -121,7 +121,8 @@ class Outcome:
     def _keep_late(self, fold: Fold, late: pa.Table) -> None:
         assert fold.cut is not None
         late = late.sort_by([("partition", "ascending"), ("offset", "ascending")])
-        reasons = late_reasons(late, overlap=fold.cut.overlaps)
+        word = "session" if fold.cut.session else "window"
+        reasons = late_reasons(late, overlap=fold.cut.overlaps, word=word)
         for partition in pc.unique(late["partition"]).to_pylist():
             here = pc.equal(late["partition"], partition)
             offsets = late["offset"].filter(here).combine_chunks()

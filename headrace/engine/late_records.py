@@ -11,8 +11,11 @@ _HOUR_US = 60 * _MINUTE_US
 _DAY_US = 24 * _HOUR_US
 
 
-def late_reasons(late: pa.Table, *, overlap: bool) -> pa.ChunkedArray:
-    """Return a sentence per row of the columns that `plan/grouped.py` gives late records."""
+def late_reasons(late: pa.Table, *, overlap: bool, word: str = "window") -> pa.ChunkedArray:
+    """Return a sentence per row of the columns that `plan/grouped.py` gives late records.
+
+    `word` is what the only window of a record is called.
+    """
     watermark = late["watermark"]
     behind = pc.subtract(watermark, late["first_end"].cast(pa.int64()))
     windows = _interval(late["first_start"], late["first_end"])
@@ -28,7 +31,7 @@ def late_reasons(late: pa.Table, *, overlap: bool) -> pa.ChunkedArray:
             "",
         )
     else:
-        windows = pc.binary_join_element_wise("window", windows, " ")
+        windows = pc.binary_join_element_wise(word, windows, " ")
     stamp = watermark.cast(pa.timestamp("us", "UTC"))
     return pc.binary_join_element_wise(
         "late by ",

@@ -81,6 +81,11 @@ class Window:
         """Whether a record can be in several windows at once."""
         return self.kind in ("hopping", "cumulative")
 
+    @property
+    def gap_us(self) -> int | None:
+        """How far apart the records of a session may be; None: it is no session."""
+        return self.size_us if self.kind == "session" else None
+
 
 @dataclass(frozen=True)
 class Key:
@@ -146,7 +151,13 @@ class View:
     @property
     def lateness_us(self) -> int | None:
         """How long after its end a window is open to records; None: for good."""
-        return self.retention_us if self.late == "fold" else self.allowed_lateness_us
+        if self.late != "fold":
+            return self.allowed_lateness_us
+        if self.retention_us is None:
+            return None
+        # A record reaches sessions that ended up to a gap before it, and they must still be there.
+        gap_us = self.query.window.gap_us if self.query.window is not None else None
+        return self.retention_us - (gap_us or 0)
 
 
 @dataclass(frozen=True)

@@ -228,7 +228,32 @@ def _add_unwindowed_faults(findings: _Findings, view: View) -> None:
         )
 
 
+def _add_session_faults(findings: _Findings, view: View, gap_us: int) -> None:
+    """Refuse that a row leaves while a record that takes part can still extend it.
+
+    Such a record has `e + gap + lateness > w >= W`, and reaches rows whose last one is at or after
+    `e - gap`. So it reaches none that has left, `last + gap + retention <= W`, if retention is at
+    least the lateness and the gap.
+    """
+    if view.retention_us is None:
+        return
+    if view.late == "fold" and view.retention_us < gap_us:
+        findings.add(
+            "retention",
+            "retention is shorter than the session's gap: a session would leave while a record "
+            "that is in time can still extend it; write a retention of at least the gap",
+        )
+    elif view.late != "fold" and view.retention_us < max(view.allowed_lateness_us, 0) + gap_us:
+        findings.add(
+            "retention",
+            "retention is shorter than allowed_lateness and the session's gap together: a session "
+            "would leave while a record that is in time can still extend it; write a retention of "
+            "at least their sum",
+        )
+
+
 def _add_lateness_faults(findings: _Findings, view: View) -> None:
+    gap_us = None if view.query.window is None else view.query.window.gap_us
     if view.late not in LATE_POLICIES:
         findings.add(
             "late",
@@ -244,6 +269,8 @@ def _add_lateness_faults(findings: _Findings, view: View) -> None:
             "late = 'fold' takes every record for as long as its row is kept, so allowed_lateness "
             "says nothing; remove one of the two",
         )
+    elif gap_us is not None:
+        _add_session_faults(findings, view, gap_us)
     elif view.retention_us is not None and view.retention_us < max(view.allowed_lateness_us, 0):
         findings.add(
             "retention",

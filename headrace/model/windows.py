@@ -22,9 +22,11 @@ def window_faults(window: Window) -> Iterator[tuple[str, str]]:
     """Yield every fault of a window as (subject, message)."""
     size_us, slide_us = window.size_us, window.slide_us
     if size_us <= 0:
-        yield "window", "the window's size must be more than nothing"
+        length = "size" if window.gap_us is None else "gap"
+        yield "window", f"the window's {length} must be more than nothing"
         return
     if window.kind == "session":
+        yield from _session_faults(window)
         return
     if window.kind != "tumbling":
         yield from (("window", fault) for fault in _overlap_faults(window))
@@ -37,6 +39,21 @@ def window_faults(window: Window) -> Iterator[tuple[str, str]]:
         )
     if window.zone is not None:
         yield from (("time_zone", fault) for fault in _zone_faults(window))
+
+
+def _session_faults(window: Window) -> Iterator[tuple[str, str]]:
+    if window.slide_us or window.offset_us:
+        yield (
+            "window",
+            "a session begins with its first record, so it has a gap and neither slide nor offset; "
+            "write session_window(<event time>, '5 minutes')",
+        )
+    if window.zone is not None:
+        yield (
+            "time_zone",
+            "time_zone says when days begin, and a session begins with its first record, whatever "
+            "the day; remove time_zone",
+        )
 
 
 def _overlap_faults(window: Window) -> Iterator[str]:

@@ -46,6 +46,7 @@ class Explanation:
     where: str | None
     window: dict[str, Any] | None
     panes: str | None
+    pieces: str | None
     delay_us: int
     allowed_lateness_us: int | None
     late: str
@@ -91,6 +92,7 @@ def explain_fold(fold: Fold) -> Explanation:
         where=query.where,
         window=None if query.window is None else asdict(query.window),
         panes=_panes(fold),
+        pieces=_pieces(fold),
         delay_us=fold.stream.delay_us,
         allowed_lateness_us=fold.view.lateness_us,
         late=fold.view.late,
@@ -112,6 +114,16 @@ def _panes(fold: Fold) -> str | None:
     length = f"{cut.pane} d" if cut.zone is not None else _seconds(cut.pane)
     most = -(-cut.size // cut.hop)
     return f"{length}; a record is folded into one and read in up to {most:,} windows"
+
+
+def _pieces(fold: Fold) -> str | None:
+    gap_us = fold.table.gap_us
+    if gap_us is None:
+        return None
+    return (
+        f"{_seconds(gap_us)}; Spark folds a record into one, and the store puts those of a session "
+        "together"
+    )
 
 
 def explanation_text(plan: dict[str, Any]) -> str:
@@ -152,7 +164,9 @@ def _window_lines(plan: dict[str, Any]) -> Iterator[str]:
         yield "  window     none: no record is late"
         return
     text = f"{window['kind']}, {_seconds(window['size_us'])}"
-    if window["kind"] != "tumbling":
+    if window["kind"] == "session":
+        text = f"session, records at most {_seconds(window['size_us'])} apart"
+    elif window["kind"] != "tumbling":
         text += f", every {_seconds(window['slide_us'])}"
     if window["offset_us"]:
         text += f", from {_seconds(window['offset_us'])}"
@@ -163,6 +177,8 @@ def _window_lines(plan: dict[str, Any]) -> Iterator[str]:
     yield f"  window     {text}"
     if plan["panes"] is not None:
         yield f"  panes      {plan['panes']}"
+    if plan["pieces"] is not None:
+        yield f"  pieces     {plan['pieces']}"
     lateness_us = plan["allowed_lateness_us"]
     if lateness_us is None:
         yield "  lateness   none: every record is folded, however late"

@@ -5,6 +5,10 @@ skipped, whatever its other fields hold. Each late record is a group of its own,
 log. Where windows overlap it may be late for the first ones and open to later ones: then its row is
 a part of the delta as well. Where aggregates keep items (plan/items.py), those are grouping sets of
 the same aggregation.
+
+The records of a session are folded by its pieces (time/windows.py), each with the times of its
+first and its last record. So it costs Spark what a tumbling window does; the store puts the pieces
+together, those of a turn and those of the turns before it.
 """
 
 from collections.abc import Mapping
@@ -15,7 +19,7 @@ from headrace.plan.calls import aggregate_of, call_columns, fill
 from headrace.plan.items import grouping_sets, item_column, items_query
 from headrace.plan.windowing import cut_of, judged, levels_of, refuse
 from headrace.schema.types import DataType
-from headrace.time.windows import Cut
+from headrace.time.windows import Cut, spark_floor
 
 __all__ = ["aggregates_of", "grouped_query"]
 
@@ -46,6 +50,9 @@ def grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> 
         placed = _placed(cut)
         inner += [_FOLDED.format(text, name) for name, text in placed.items()]
         groups += placed
+        if cut.session:
+            inner.append(_FOLDED.format("window.start", "__time"))
+            outer += ["min(__time) AS first_time", "max(__time) AS last_time"]
         if view.lateness_us != 0:
             inner.append(_FOLDED.format("__corrected", "__corrected"))
             outer.append("sum(__corrected) AS __corrected")
@@ -69,6 +76,8 @@ def _placed(cut: Cut) -> dict[str, str]:
     """Return the columns that say which windows a row stands for."""
     if cut.overlaps:
         return {"pane": "__pane", "first_window": "__open"}
+    if cut.session:
+        return {"piece": spark_floor("unix_micros(window.start)", cut.size)}
     if cut.zone is None:
         return {"window_start": "window.start"}
     return {"window_start": "window.start", "window_end": "window.end"}

@@ -10,6 +10,7 @@ from headrace.plan.finals import check_division, store_expression
 from headrace.plan.grouped import aggregates_of
 from headrace.plan.items import items_final, items_table
 from headrace.plan.panes import windows_of_panes
+from headrace.plan.sessions import SESSION_COLUMNS, near_rows
 from headrace.plan.tables import Rows, Table, TableColumn, quote, watermark_of
 from headrace.plan.windowing import cut_of, refuse
 from headrace.schema.types import DataType, parse_type
@@ -60,11 +61,15 @@ def grouped_table(
     expired = ""
     if cut is not None and view.retention_us is not None:
         expired = _expired(cut, view.retention_us)
-    table = Table(view.name, version, tuple(columns), (), relation=relation, expired=expired)
+    gap_us = cut.size if cut is not None and cut.session else None
+    table = Table(
+        view.name, version, tuple(columns), (), relation=relation, expired=expired, gap_us=gap_us
+    )
     children = []
     for name, aggregate in aggregates.items():
         if aggregate.items is not None:
-            children.append(items_table(name, aggregate, table))
+            child = items_table(name, aggregate, table, retention_us=view.retention_us)
+            children.append(child)
             references[name] = items_final(name, aggregate, children[-1], cut)
     outputs, kept = _outputs(view, references, output_types)
     closed = "false"
@@ -78,12 +83,13 @@ def grouped_table(
         condition=f" WHERE {kept}" if kept else "",
         children=tuple(children),
         retention_us=view.retention_us,
-        rows=_rows(view, cut, references, types, output_types),
+        rows=_rows(view, table, cut, references, types, output_types),
     )
 
 
 def _rows(
     view: View,
+    table: Table,
     cut: Cut | None,
     references: Mapping[str, str],
     types: Mapping[str, DataType],
@@ -98,16 +104,23 @@ def _rows(
         parts = ["window_start", "window_end"] if cut.cumulative else ["window_start"]
         told = {part: (references[part], _TIMESTAMP) for part in parts} | told
         closing = _closing(cut, references["window_end"])
-        keys = ["number" if cut.overlaps else "window_start", *keys]
+        start = "first_time" if cut.session else "window_start"
+        keys = ["number" if cut.overlaps else start, *keys]
         if cut.overlaps:
             last = cut.store_last("pane")
             touched = [f"unnest(range(first_window, {last} + 1)) AS number"]
     touched += [name for name in keys if name != "number"]
+    selected = f"SELECT DISTINCT {', '.join(touched)} FROM {{delta}}"
+    if table.gap_us is not None:
+        # A session begins where one of its parts does: a piece of the turn, or a row near one.
+        physical, groups = f"headrace.{quote(table.name)}", [each.name for each in table.groups]
+        near = near_rows(physical, groups, table.gap_us, "{delta}")
+        selected += f" UNION SELECT {', '.join(f'o.{key}' for key in keys)} {near}"
     # A part of the key goes by the name that the user gave it.
     given = {output.expression: output.name for output in query.outputs}
     return Rows(
         tuple(keys),
-        f"SELECT DISTINCT {', '.join(touched)} FROM {{delta}}",
+        selected,
         tuple((given.get(name, name), text, type) for name, (text, type) in told.items()),
         tuple((output.name, output_types[f"o{i}"]) for i, output in enumerate(query.outputs)),
         closing,
@@ -116,7 +129,9 @@ def _rows(
 
 
 def _closing(cut: Cut, end: str) -> str:
-    if not cut.overlaps and cut.zone is None:
+    if cut.session:
+        column, shift = "last_time", cut.size
+    elif not cut.overlaps and cut.zone is None:
         # In terms of the column itself, so that the store skips the row groups of other times.
         column, shift = "window_start", cut.size
     else:
@@ -128,12 +143,16 @@ def _closing(cut: Cut, end: str) -> str:
 def _last_end(cut: Cut) -> str:
     if cut.overlaps:
         return f"epoch_us({cut.store_time(cut.store_end(cut.store_last('max(pane)')))})"
+    if cut.session:
+        return f"epoch_us(max(last_time)) + {cut.size}"
     return "epoch_us(max(window_end))" if cut.zone else f"epoch_us(max(window_start)) + {cut.size}"
 
 
 def _place_columns(cut: Cut) -> list[TableColumn]:
     if cut.overlaps:
         return [TableColumn("pane", _BIGINT), TableColumn("first_window", _BIGINT)]
+    if cut.session:
+        return list(SESSION_COLUMNS)
     if cut.zone is None:
         return [TableColumn("window_start", _TIMESTAMP)]
     # The end of a zone's day is not a matter of arithmetic, so it is kept.
@@ -141,11 +160,13 @@ def _place_columns(cut: Cut) -> list[TableColumn]:
 
 
 def _window_references(cut: Cut) -> dict[str, str]:
-    end = "window_end"
-    if not cut.overlaps and cut.zone is None:
+    start, end = "window_start", "window_end"
+    if cut.session:
+        start, end = "first_time", f"last_time + to_microseconds({cut.size})"
+    elif not cut.overlaps and cut.zone is None:
         end = f"window_start + to_microseconds({cut.size})"
     return {
-        "window_start": "window_start",
+        "window_start": start,
         "window_end": end,
         "window_time": f"{end} - to_microseconds(1)",
     }
@@ -176,6 +197,8 @@ def _outputs(
 def _expired(cut: Cut, retention_us: int) -> str:
     """Return the test for a row whose last window has left, where W is `{watermark}`, micros."""
     left = f"make_timestamptz({{watermark}} - {retention_us})"
+    if cut.session:
+        return f"last_time <= make_timestamptz({{watermark}} - {retention_us + cut.size})"
     if not cut.overlaps and cut.zone is None:
         return f"window_start <= make_timestamptz({{watermark}} - {retention_us + cut.size})"
     if not cut.overlaps:

@@ -6,16 +6,18 @@ grouping set; `__set` tells the sets' rows apart, 0 for the view's own.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from headrace.aggregates import Aggregate, Items
 from headrace.model.definitions import Call
 from headrace.plan.calls import fill
+from headrace.plan.sessions import PIECE, items_expired, items_of_session
 from headrace.plan.tables import GROUP, Table, TableColumn, quote
 from headrace.time.windows import Cut
 
 __all__ = ["grouping_sets", "item_column", "items_final", "items_query", "items_table"]
 
-_PLACE = ("pane", "first_window")
+_PLACE = ("pane", "first_window", "piece")
 
 
 def item_column(call: str) -> str:
@@ -43,7 +45,9 @@ def grouping_sets(groups: Sequence[str], items: Sequence[str]) -> tuple[list[str
     return columns, f"GROUPING SETS ({', '.join(f'({each})' for each in sets)})"
 
 
-def items_table(call: str, aggregate: Aggregate, main: Table) -> Table:
+def items_table(
+    call: str, aggregate: Aggregate, main: Table, *, retention_us: int | None = None
+) -> Table:
     """Return the table of a call's items, beside the view's own."""
     assert aggregate.items is not None
     states = [
@@ -51,7 +55,7 @@ def items_table(call: str, aggregate: Aggregate, main: Table) -> Table:
         for i, state in enumerate(aggregate.states)
     ]
     item = TableColumn(item_column(call), aggregate.items.type)
-    return Table(
+    table = Table(
         main.view,
         main.version,
         (*main.keys, item, *states),
@@ -61,6 +65,10 @@ def items_table(call: str, aggregate: Aggregate, main: Table) -> Table:
         repeats=bool(main.relation),
         keep=aggregate.items.keep,
     )
+    if main.gap_us is None:
+        return table
+    expired = "" if retention_us is None else items_expired(main, table.name, retention_us)
+    return replace(table, columns=(PIECE, *main.groups, item, *states), expired=expired)
 
 
 def items_final(call: str, aggregate: Aggregate, table: Table, cut: Cut | None) -> str:
@@ -72,12 +80,17 @@ def items_final(call: str, aggregate: Aggregate, table: Table, cut: Cut | None) 
     matches = [f"i.{quote(key)} IS NOT DISTINCT FROM {GROUP}.{quote(key)}" for key in keys]
     selected = [f"{item_column(call)} AS item", *names]
     group_by = ""
-    if cut is not None and cut.overlaps:
-        # A window's items are those of all of its panes, each put together over them first.
-        matches += [
-            f"i.first_window <= {GROUP}.number",
-            f"{cut.store_last('i.pane')} >= {GROUP}.number",
-        ]
+    if cut is not None and (cut.overlaps or cut.session):
+        # A window's items are those of all of its panes, each put together over them first; a
+        # session's, those of its pieces.
+        matches += (
+            [items_of_session(cut.size, "i.piece")]
+            if cut.session
+            else [
+                f"i.first_window <= {GROUP}.number",
+                f"{cut.store_last('i.pane')} >= {GROUP}.number",
+            ]
+        )
         combined = (
             f"{state.combine.format(x=f'i.{name}')} AS {name}"
             for name, state in zip(names, aggregate.states, strict=True)

@@ -70,6 +70,9 @@ class Table:
     `children` are tables of items beside it, one for each `part`; they merge and leave as it does.
     Where a key may stand in a delta more than once, it `repeats`. With `keep`, as many rows of a
     group are kept, those that the first state is least of.
+
+    With `gap_us` the rows are sessions: a row spans `first_time` to `last_time`, and rows of equal
+    keys (the others, `groups`) that are at most so far apart are one row.
     """
 
     view: str
@@ -86,6 +89,7 @@ class Table:
     repeats: bool = False
     keep: int | None = None
     children: tuple["Table", ...] = ()
+    gap_us: int | None = None
 
     @property
     def name(self) -> str:
@@ -112,3 +116,8 @@ class Table:
     def states(self) -> tuple[TableColumn, ...]:
         """The columns that merge."""
         return tuple(column for column in self.columns if column.merge is not None)
+
+    @property
+    def groups(self) -> tuple[TableColumn, ...]:
+        """The keys of a session's row without the time of its first record."""
+        return tuple(column for column in self.keys if column.name != "first_time")

@@ -5,7 +5,8 @@ They are added level by level, each over the ones before it:
 - `__unit`, `__cut`, `__now`: the units (see time/windows.py) of the record's time, of its watermark
   less the allowed lateness, and of its watermark, where they have to be worked out first;
 - `window`, `__late`, `__corrected`: where windows do not overlap, the record's window, whether it
-  is late for it, and 1 if folding it corrects a window that is closed;
+  is late for it, and 1 if folding it corrects a window that is closed
+  (of a session: `[time, time + gap)`, the one that it would be alone);
 - `__pane`, `__first`, `__open`, `__last`: where they do: the record's pane, its first window, the
   first that is open to it, its last one. It is `__late` when none is open.
 A record whose windows would reach outside of the years 1 to 9999, or whose derived time is null,
@@ -31,13 +32,8 @@ def refuse(view: View, message: str) -> DefinitionError:
 
 
 def cut_of(view: View) -> Cut | None:
-    """Return how a view cuts time. DefinitionError: in a way that is not built."""
-    window = view.query.window
-    if window is None:
-        return None
-    if window.kind == "session":
-        raise refuse(view, "session windows are not built yet; write window(<event time>, size)")
-    return Cut.of(window)
+    """Return how a view cuts time."""
+    return None if view.query.window is None else Cut.of(view.query.window)
 
 
 def judged(levels: Levels) -> str:
@@ -116,7 +112,7 @@ def _windows(view: View, cut: Cut, unit: str, closed: str, now: str, skip: str) 
             "__last": last,
         }
     else:
-        start = cut.spark_tumbling(unit)
+        start = unit if cut.session else cut.spark_tumbling(unit)
         end = f"({start} + {cut.size}L)"
         late = f"coalesce({end} <= {closed}, false)"
         corrected = f"CAST(coalesce({end} <= {now}, false) AS BIGINT)"

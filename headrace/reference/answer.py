@@ -17,11 +17,15 @@ A record of a stream, in this order:
    that the view derives from it. It is *dead* for the view when that time fails, is null, or has a
    window that reaches outside of the years 1 to 9999. It is *late* for a window when
    `t + allowed_lateness <= w` (a view that folds late records allows its retention, or for ever);
-   if it is so for all of them, nothing more is evaluated of it.
+   if it is so for all of them, nothing more is evaluated of it. In a view of sessions its window
+   is `[e, e + gap)`, the session that it would be alone.
 4. It is *dead* for the view when a key, an argument or (without grouping) an output fails on it; an
    argument is evaluated where its FILTER is true.
 5. Otherwise it is folded: into the group of its keys and each window that it is not late for, or as
-   a row of its own. That is a correction where `t <= w`.
+   a row of its own. That is a correction where `t <= w`. In a view of sessions it is folded into
+   the session of its keys that it is in: a longest chain of such records, in the order of their
+   times, each at most the gap after the one before it; `[s, t)` of the row is from the first of
+   them to the gap after the last.
 
 A group exists once a record is folded into it: a view without keys has no row over an empty log.
 The counters seen, skipped, dead and matched count records; pairs, folded, late and corrected count
@@ -33,7 +37,7 @@ change it; an unwindowed group never closes.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -310,8 +314,11 @@ def _grouped_rows(
     for at in sound:
         values = tuple(_canonical(column.values[at]) for column in keys)
         for window in records[at].open:
-            group = groups.setdefault(_freeze((values, window)), _Group(values, window, []))
+            together = None if query.window is not None and query.window.gap_us else window
+            group = groups.setdefault(_freeze((values, together)), _Group(values, window, []))
             group.members.append(at)
+    if query.window is not None and query.window.gap_us is not None:
+        groups = dict(enumerate(_sessions(groups.values(), records, query.window.gap_us)))
 
     # One table with a row per group: the names that outputs and HAVING are written over.
     names = pa.schema([])
@@ -357,6 +364,22 @@ def _grouped_rows(
             continue
         rows.append(row | {"_events": len(group.members), "_closed": end_us <= stream_watermark})
     return rows
+
+
+def _sessions(
+    groups: Iterable[_Group], records: Sequence[_Placed], gap_us: int
+) -> Iterator[_Group]:
+    """Yield the sessions of all groups: their records in the order of time, cut at every gap."""
+    for group in groups:
+        # The only window of a record begins at its time.
+        times = {at: span.start_us for at in group.members for span in records[at].open if span}
+        chain: list[int] = []
+        for at in sorted(times, key=times.__getitem__):
+            if chain and times[at] - times[chain[-1]] > gap_us:
+                yield _Group(group.keys, Span(times[chain[0]], times[chain[-1]] + gap_us), chain)
+                chain = []
+            chain.append(at)
+        yield _Group(group.keys, Span(times[chain[0]], times[chain[-1]] + gap_us), chain)
 
 
 def _asked(call: Call) -> tuple[str, str, str]:

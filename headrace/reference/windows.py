@@ -5,6 +5,7 @@ All windows are `[start, end)`.
   slide is its size.
 - cumulative: they begin where tumbling ones of their size do, and end one, two, ... steps later, up
   to the size.
+- session: the one that a time would be alone, which ends the gap after it.
 With a time zone, sizes and slides are whole days and edges are local midnights; one that the clocks
 skip or repeat is read with the offset before the change.
 """
@@ -76,6 +77,9 @@ def _candidates(window: Window, time: int, *, unit_us: int) -> Iterator[tuple[in
     """Yield the windows whose numbers say that they hold a time, in units."""
     size, slide = window.size_us // unit_us, window.slide_us // unit_us
     offset = window.offset_us // unit_us
+    if window.kind == "session":
+        yield time, time + size
+        return
     if window.kind == "cumulative":
         start = time - (time - offset) % size
         end = start + slide

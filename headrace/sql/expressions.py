@@ -217,6 +217,10 @@ class Scope:
     def _unknown(self, starts: Sequence[int], names: Sequence[str], written: list[str]) -> Refused:
         if names[0] == self.qualifier.lower() and len(names) > 1:
             starts, names, written = starts[1:], names[1:], written[1:]
+        if names[0] == "session_window" and self.has_window:
+            return self.source.refuse(
+                starts[0], "a session's start and end are window.start and window.end here, too"
+            )
         if names[0] == "window":
             return self.source.refuse(
                 starts[0],

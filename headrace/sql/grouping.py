@@ -123,16 +123,19 @@ class Groups:
         return self.add_key(expression)
 
     def refuse_many_windows(self, expression: Expression) -> None:
-        """Refuse a key over the window where a record has several of them.
+        """Refuse a key over the window where a record has several, or does not know its own.
 
-        Spark computes keys once per record, and such a key has a value per window.
+        Spark computes keys once per record, and such a key has a value per window, or one that
+        records still to come decide.
         """
-        many = self.window is not None and self.window.overlaps
-        if many and any(is_window_part(node) for node in expression.tree.walk()):
+        if self.window is None or not any(is_window_part(node) for node in expression.tree.walk()):
+            return
+        if self.window.overlaps or self.window.gap_us is not None:
+            which = "windows that overlap" if self.window.overlaps else "sessions"
             raise self.source.refuse(
                 expression.tokens[0],
-                "windows that overlap have a start and an end, and no expressions over them: "
-                "select window.start, and compute the rest when you read the view",
+                f"{which} have a start and an end, and no expressions over them: select "
+                "window.start, and compute the rest when you read the view",
             )
 
     def _replace_keys(self, tree: exp.Expr) -> exp.Expr:

@@ -1,4 +1,4 @@
-"""`window(ts, '10 minutes', '1 minute')` and `cumulate(...)` in GROUP BY into a Window."""
+"""`window(ts, '10 minutes', '1 minute')` and its kin in GROUP BY into a Window."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,17 @@ from headrace.sql.text import Refused, Source, word
 __all__ = ["find_window", "misplaced_window", "name_window_time", "read_window"]
 
 #: The functions that cut time, and what their arguments after the time are, in order.
-_WINDOWS = {"window": ("size", "slide", "offset"), "cumulate": ("step", "size")}
+_WINDOWS = {
+    "window": ("size", "slide", "offset"),
+    "cumulate": ("step", "size"),
+    "session_window": ("gap",),
+}
+#: What has to be there of them.
+_LEAST = {
+    "window": (2, " and a size"),
+    "cumulate": (3, ", a step and a size"),
+    "session_window": (2, " and a gap"),
+}
 
 
 def find_window(tokens: Sequence[Token]) -> FunctionCall | None:
@@ -53,9 +63,8 @@ def read_window(scope: Scope, tokens: Sequence[Token], call: FunctionCall) -> Wi
             extra[0] if extra else where,
             f"{name}() takes the time, {', '.join(lengths)} and nothing more; {how}",
         )
-    least = 2 if name == "window" else 3
+    least, wanted = _LEAST[name]
     if len(arguments) < least or not all(arguments):
-        wanted = " and a size" if name == "window" else ", a step and a size"
         raise source.refuse(where, f"{name}() takes the event time{wanted}; {how}")
     derived = _read_time(scope, arguments[0], how)
     durations = {
@@ -72,10 +81,14 @@ def read_window(scope: Scope, tokens: Sequence[Token], call: FunctionCall) -> Wi
 def _example(name: str, time: str) -> str:
     if name == "cumulate":
         return f"cumulate({time}, '1 hour', '1 day')"
+    if name == "session_window":
+        return f"session_window({time}, '5 minutes')"
     return f"window({time}, '1 minute')"
 
 
 def _make_window(name: str, durations: dict[str, int], derived: str | None) -> Window:
+    if name == "session_window":
+        return Window(durations["gap"], "session", time=derived)
     size_us, offset_us = durations["size"], durations.get("offset", 0)
     if name == "cumulate":
         return Window(size_us, "cumulative", durations["step"], time=derived)
@@ -117,6 +130,12 @@ def _read_time(scope: Scope, tokens: Sequence[Token], how: str) -> str | None:
 def _read_duration(scope: Scope, tokens: Sequence[Token], length: str, how: str) -> int:
     first = tokens[0]
     if len(tokens) != 1 or first.token_type != TokenType.STRING:
+        if length == "gap":
+            raise scope.source.refuse(
+                first,
+                f"a session's gap is one for all of its records, in quotes; {how}. Where gaps "
+                "differ, make a view for each, with its records in WHERE",
+            )
         raise scope.source.refuse(first, f"the window's {length} is written in quotes; {how}")
     try:
         duration_us = parse_duration(first.text, signed=True)

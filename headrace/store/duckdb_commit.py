@@ -11,6 +11,7 @@ from headrace.ledger.entries import Commit, OutboxEntry, Seed
 from headrace.plan.tables import Table, watermark_of
 from headrace.store.duckdb_emission import Teller
 from headrace.store.duckdb_file import DuckDBFile
+from headrace.store.duckdb_sessions import merge_sessions
 from headrace.store.duckdb_tables import merge, physical, trim
 from headrace.store.duckdb_versions import clock_row, set_aside, set_manifests, set_progress
 
@@ -33,8 +34,7 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     for teller in tellers:
         teller.look(commit.deltas[teller.emission.table])
     for table, deltas in commit.deltas.items():
-        for delta in deltas:
-            _merge(file, table, delta)
+        _merge(file, table, deltas)
     kept = [table for table in commit.deltas if table.expired]
     before = _watermarks(file, kept)
     set_progress(file, unit, commit.progress)
@@ -49,16 +49,21 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     _note_turn(file, commit)
 
 
-def _merge(file: DuckDBFile, table: Table, delta: pa.Table) -> None:
-    with file.registered("__delta", delta) as name:
-        try:
-            file.run(merge(table, name))
-            if table.keep is not None:
-                file.run(trim(table, name))
-        except duckdb.DataError as error:
-            raise MergeFailed(
-                f"view {table.view}: its delta does not merge: {error}", view=table.view
-            ) from error
+def _merge(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table]) -> None:
+    try:
+        if table.gap_us is not None:
+            if deltas:
+                merge_sessions(file, table, deltas)
+            return
+        for delta in deltas:
+            with file.registered("__delta", delta) as name:
+                file.run(merge(table, name))
+                if table.keep is not None:
+                    file.run(trim(table, name))
+    except duckdb.DataError as error:
+        raise MergeFailed(
+            f"view {table.view}: its delta does not merge: {error}", view=table.view
+        ) from error
 
 
 def _watermarks(file: DuckDBFile, tables: Sequence[Table]) -> dict[Table, int | None]:

@@ -31,7 +31,7 @@ __all__ = ["Teller", "forget_pending", "has_pending", "take_rows", "tell_all", "
 _ROW_FAULTS = (duckdb.DataError, duckdb.InvalidInputException)
 _META = (("_events", parse_type("BIGINT")), ("_closed", parse_type("BOOLEAN")))
 # The first key of windowed rows: what the store needs to skip the rows of other times.
-_TIME_KEYS = ("window_start", "number")
+_TIME_KEYS = ("window_start", "number", "first_time")
 
 
 @dataclass

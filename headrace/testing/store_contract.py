@@ -10,11 +10,14 @@ must be the same store. The class has to be importable: one test kills a process
 
 from headrace.testing.store_manifests import ManifestContract
 from headrace.testing.store_reading import ReadingContract
+from headrace.testing.store_sessions import SessionContract
 from headrace.testing.store_turns import TurnContract
 from headrace.testing.store_windows import WindowContract
 
 __all__ = ["StoreContract"]
 
 
-class StoreContract(TurnContract, ReadingContract, ManifestContract, WindowContract):
+class StoreContract(
+    TurnContract, SessionContract, ReadingContract, ManifestContract, WindowContract
+):
     """The suite. `make_store` is the one method to write."""

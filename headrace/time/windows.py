@@ -14,6 +14,10 @@ record at `u` is the first one of a record at `max(u, c)`: one formula for both,
 A *pane* is the time between two edges of windows: all records of a pane are in the same windows. A
 row of a pane stands for the windows from its `first_window`, the first that was open to its
 records, to the pane's last one.
+
+A session has no edges of its own before all of its records are there. Its *pieces* are those of
+tumbling windows as long as the gap: what falls into the same piece is less than the gap apart, so
+it belongs to the same session, whatever else comes.
 """
 
 import math
@@ -58,11 +62,11 @@ class Cut:
     cumulative: bool
     overlaps: bool
     zone: str | None
+    session: bool = False  # the windows are its pieces
 
     @staticmethod
     def of(window: Window) -> "Cut":
-        """Return how a window cuts time. A session has no fixed windows."""
-        assert window.kind != "session"
+        """Return how a window cuts time."""
         unit = 1 if window.zone is None else DAY_US
         hop_us = window.slide_us if window.overlaps else window.size_us
         return Cut(
@@ -72,6 +76,7 @@ class Cut:
             window.kind == "cumulative",
             window.overlaps,
             window.zone,
+            window.gap_us is not None,
         )
 
     @property
@@ -86,6 +91,8 @@ class Cut:
         Of a time zone: within the days 0001-01-02 to 9999-12-31, which no zone moves out of them.
         """
         lowest, highest = MIN_EDGE_US, MAX_EDGE_US
+        if self.session:
+            return lowest, highest - self.size + 1  # a session may begin and end anywhere
         if self.zone is not None:
             lowest, highest = MIN_EDGE_US // DAY_US + 1, MAX_EDGE_US // DAY_US
         hop = self.size if self.cumulative else self.hop

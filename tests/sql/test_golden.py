@@ -74,6 +74,8 @@ def dump_view(view: View) -> list[str]:
 
 def dump_window(window: Window) -> str:
     text = f"{window.size_us} us"
+    if window.gap_us is not None:
+        text = f"session, gap {text}"
     if window.overlaps:
         text = f"{window.kind}, {text}, every {window.slide_us} us"
     if window.offset_us:
