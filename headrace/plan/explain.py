@@ -183,17 +183,25 @@ def _window_lines(plan: dict[str, Any]) -> Iterator[str]:
     if lateness_us is None:
         yield "  lateness   none: every record is folded, however late"
     else:
-        yield (
-            f"  lateness   closed to a record once the clock is "
-            f"{_seconds(plan['delay_us'] + lateness_us)} past its end "
-            f"(delay {_seconds(plan['delay_us'])}, allowed lateness {_seconds(lateness_us)})"
-        )
+        yield _lateness_line(plan, window, lateness_us)
         where = (
             "are counted and no more" if plan["late"] == "drop" else f"go to {plan['view']}.late"
         )
         yield f"  late       records {where}"
     kept = plan["retention_us"]
     yield "  kept       " + ("for good" if kept is None else f"{_seconds(kept)} past the end")
+
+
+def _lateness_line(plan: dict[str, Any], window: dict[str, Any], lateness_us: int) -> str:
+    delay_us = plan["delay_us"]
+    parts = f"delay {_seconds(delay_us)}, allowed lateness {_seconds(lateness_us)}"
+    if window["kind"] == "session":
+        gap_us = window["size_us"]
+        past = _seconds(gap_us + delay_us + lateness_us)
+        parts = f"gap {_seconds(gap_us)}, {parts}"
+        return f"  lateness   late once the clock is {past} past a record ({parts})"
+    past = _seconds(delay_us + lateness_us)
+    return f"  lateness   closed to a record once the clock is {past} past its end ({parts})"
 
 
 def _seconds(microseconds: int) -> str:

@@ -84,16 +84,12 @@ def _chained(table: Table, delta: pa.Table, name: str) -> str:
 def _combined(table: Table) -> str:
     """Return the query for the sessions, each put together from its parts."""
     groups = [quote(column.name) for column in table.groups]
-    chosen = [
-        f"min({quote(column.name)}) AS {quote(column.name)}"
-        for column in table.keys
-        if column not in table.groups
-    ]
-    chosen += [
-        f"{(column.combine or '').format(x=quote(column.name))} AS {quote(column.name)}"
-        for column in table.states
-    ]
-    return (
-        f"SELECT {', '.join([*groups, *chosen])} FROM {_PARTS} "
-        f"GROUP BY {', '.join([*groups, '__session'])}"
-    )
+    chosen = []
+    for column in table.columns:
+        name = quote(column.name)
+        if name in groups:
+            chosen.append(name)
+        else:
+            combine = "min({x})" if column.combine is None else column.combine  # the first time
+            chosen.append(f"{combine.format(x=name)} AS {name}")
+    return f"SELECT {', '.join(chosen)} FROM {_PARTS} GROUP BY {', '.join([*groups, '__session'])}"

@@ -81,6 +81,7 @@ def test_what_changes_a_stream_changes_its_views_too(old: str, new: str) -> None
         ("'1 minute') AS", "'2 minutes') AS"),
         ("WHERE a > 1", "WHERE a > 2"),
         ("window(t, '1 minute')", "window(t, '2 minutes')"),
+        ("window(t, '1 minute')", "session_window(t, '1 minute')"),
         ("AS total", "AS sum_of_a"),
         ("sum(a + 1) AS", "max(a + 1) AS"),
         ("> 2", "> 3"),
@@ -158,3 +159,41 @@ def test_definitions_are_found_by_name() -> None:
     project = parse_project({"a.sql": f"{STREAM};{VIEW}"})
     assert project.views_over("s") == (project.view("v"),)
     assert project.stream("s").topic == "x"
+
+
+def test_sessions_built_by_hand_are_checked_like_those_from_sql() -> None:
+    stream = parse_project({"a.sql": STREAM}).streams[0]
+    minute_us = 60_000_000
+    session = Window(5 * minute_us, "session")
+
+    def problems(window: Window, **options: object) -> list[str]:
+        query = Query(
+            "s", None, True, window, (), (Call("a0", "count", None),), (Output("n", "a0"),)
+        )
+        view = dataclasses.replace(View("v", query), **options)  # type: ignore[arg-type]
+        return [problem.message for problem in validate_view(view, stream)]
+
+    assert problems(session) == []
+    assert "gap must be more than nothing" in problems(Window(0, "session"))[0]
+    assert "neither slide nor offset" in problems(Window(5, "session", slide_us=5))[0]
+    assert "neither slide nor offset" in problems(Window(5, "session", offset_us=1))[0]
+    assert "remove time_zone" in problems(Window(5, "session", zone="UTC"))[0]
+    # A row leaves when no record that takes part can reach it any more, not a microsecond before.
+    lateness = {"allowed_lateness_us": minute_us}
+    assert problems(session, **lateness, retention_us=6 * minute_us) == []
+    assert "together" in problems(session, **lateness, retention_us=6 * minute_us - 1)[0]
+    assert problems(session, late="fold", retention_us=5 * minute_us) == []
+    assert "at least the gap" in problems(session, late="fold", retention_us=5 * minute_us - 1)[0]
+
+
+def test_a_record_of_sessions_is_folded_for_as_long_as_it_can_reach_a_row_that_is_kept() -> None:
+    text = """CREATE MATERIALIZED VIEW v WITH (late = 'fold'{retention}) AS
+    SELECT window.start AS w, count(*) AS n FROM s GROUP BY {window}"""
+
+    def lateness_us(window: str, retention: str = ", retention = '7 seconds'") -> int | None:
+        view = text.format(window=window, retention=retention)
+        return parse_project({"a.sql": f"{STREAM};{view}"}).views[0].lateness_us
+
+    assert lateness_us("window(t, '5 seconds')") == 7_000_000
+    assert lateness_us("session_window(t, '5 seconds')") == 2_000_000
+    assert lateness_us("session_window(t, '5 seconds')", "") is None

@@ -1,7 +1,7 @@
 """The plan of a fold: what it reads, what it refuses, and the very text that Spark runs.
 
-Method: plans made from hand-written types need no Spark; the text of one is kept in golden/fold.txt
-(`HEADRACE_GOLDEN=write pytest tests/plan` writes it anew, to be reviewed). Spark then plans and
+Method: plans made from hand-written types need no Spark; the texts of some are kept in golden/
+(`HEADRACE_GOLDEN=write pytest tests/plan` writes them anew, to be reviewed). Spark then plans and
 runs folds of every shape over one record, and DuckDB runs what readers select.
 """
 
@@ -64,11 +64,12 @@ def define(select: str) -> tuple[View, Stream]:
     return project.views[0], project.streams[0]
 
 
-@pytest.mark.parametrize("file", ["fold.txt", "panes.txt", "days.txt"])
+@pytest.mark.parametrize("file", ["fold.txt", "panes.txt", "days.txt", "session.txt"])
 def test_a_fold_is_the_text_in_the_golden_file(file: str) -> None:
     view, stream = define(PER_MINUTE)
     windows = {
         "panes.txt": Window(86_400_000_000, "hopping", 60_000_000, offset_us=30_000_000),
+        "session.txt": Window(300_000_000, "session"),
         "days.txt": Window(86_400_000_000, time="ts + INTERVAL 1 HOUR", zone="Europe/Berlin"),
     }
     if file in windows:
@@ -153,6 +154,9 @@ SHAPES = {
     ],
     "SELECT window.end AS e, min(n) + sum(n) AS s FROM payments GROUP BY window(ts, '1 hour')": [
         (datetime(2026, 1, 1, 13, tzinfo=UTC), 14)
+    ],
+    "SELECT window.end AS e, sum(n) AS s FROM payments GROUP BY session_window(ts, '1 hour')": [
+        (datetime(2026, 1, 1, 13, 0, 30, tzinfo=UTC), 7)
     ],
 }
 

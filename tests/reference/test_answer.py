@@ -292,3 +292,57 @@ def test_two_hundred_records_and_three_views_take_half_a_second() -> None:
     begin = perf_counter()
     ask(sql, rows)
     assert perf_counter() - begin < 0.5
+
+
+VISITS = """
+CREATE STREAM clicks (
+  k STRING, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts - INTERVAL 0 SECONDS
+) WITH (topic = 'clicks');
+CREATE MATERIALIZED VIEW visits WITH ({options}) AS
+SELECT k, window.start AS start, window.end AS end, count(*) AS n
+FROM clicks GROUP BY session_window(ts, '1 minute'), k;
+"""
+
+
+def visits(options: str, *records: tuple[str, str]) -> tuple[list[tuple[object, ...]], Answer]:
+    values = [{"k": key, "ts": at(time)} for key, time in records]
+    found = ask(VISITS.format(options=options), values, topic="clicks")
+    names = ("k", "start", "end", "n", "_closed")
+    rows = [tuple(row[name] for name in names) for row in found.rows["visits"]]
+    return sorted(rows, key=str), found
+
+
+def test_a_session_is_a_chain_of_records_at_most_the_gap_apart_whatever_their_order() -> None:
+    # The clock stands at 12:02:30 after the third. The fourth is exactly the gap after the first;
+    # its own session would have ended at 12:02:00, so it is a correction. The fifth closes the gap
+    # to the third. The last could have begun a session that ended at 12:01:00, 90 seconds ago.
+    rows, found = visits(
+        "allowed_lateness = '1 minute'",
+        ("a", "12:00:00"), ("b", "12:00:00"), ("a", "12:02:30"), ("a", "12:01:00"),
+        ("a", "12:01:45"), ("b", "12:00:00"),
+    )  # fmt: skip
+    assert rows == [
+        ("a", at("12:00:00"), at("12:03:30"), 4, False),
+        ("b", at("12:00:00"), at("12:01:00"), 1, True),
+    ]
+    assert found.late["visits"] == [("clicks", 0, 5)]
+    assert found.counters["visits"] == {
+        "seen": 6, "skipped": 0, "dead": 0, "matched": 6,
+        "pairs": 6, "folded": 5, "late": 1, "corrected": 1,
+    }  # fmt: skip
+
+
+def test_a_session_leaves_with_its_retention_and_takes_what_comes_until_then() -> None:
+    records = [("a", "12:00:00"), ("b", "12:03:00"), ("a", "12:01:00")]
+    # A record is folded while W can be less than two minutes behind it.
+    rows, found = visits("late = 'fold', retention = '2 minutes'", *records)
+    assert found.late["visits"] == [("clicks", 0, 2)]
+    assert rows == [("b", at("12:03:00"), at("12:04:00"), 1, False)]
+    rows, found = visits("late = 'fold', retention = '2 minutes 1 second'", *records)
+    assert found.late["visits"] == []
+    assert rows == [
+        ("a", at("12:00:00"), at("12:02:00"), 2, True),
+        ("b", at("12:03:00"), at("12:04:00"), 1, False),
+    ]
+    rows, found = visits("late = 'fold'", *records)
+    assert len(rows) == 2

@@ -98,7 +98,6 @@ CREATE MATERIALIZED VIEW v AS
 SELECT id FROM payments LATERAL VIEW explode(tags) t AS tag
 -- error: case.sql:2:25: LATERAL VIEW makes several rows of one record, which is not built yet; append one record per row
 
-
 -- case: SELECT DISTINCT
 CREATE MATERIALIZED VIEW v AS
 SELECT DISTINCT card FROM payments
