@@ -5,7 +5,9 @@ turns; then random logs, cuts, gears and crashes, whose tables, late sets and co
 the reference's. Mutations show that the tests can fail.
 """
 
+import json
 import os
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -127,6 +129,57 @@ def test_records_exactly_the_gap_apart_are_together_and_a_microsecond_more_is_no
             h.audit()
 
 
+def test_a_sink_is_told_that_two_visits_became_one_and_when_they_leave() -> None:
+    definitions = f"""
+    {CLICKS}
+    CREATE MATERIALIZED VIEW visits
+    WITH (allowed_lateness = '30 seconds', retention = '40 seconds') AS
+    SELECT user, window.start AS start, count(*) AS n, count(DISTINCT x) AS xs
+    FROM clicks GROUP BY session_window(ts, '10 seconds'), user;
+    CREATE SINK told FROM visits WITH (topic = 'told', mode = 'retract');
+    """
+    told: Counter[tuple[object, ...]] = Counter()  # the topic's partitions are read one by one
+
+    def changes(h: Harness) -> list[tuple[object, ...]]:
+        h.turn()
+        h.restart()
+        names = ("_change", "user", "start", "n", "xs", "_closed")
+        values = [json.loads(record["value"]) for record in h.topic("told")]
+        new = Counter(tuple(value[name] for name in names) for value in values) - told
+        told.update(new)
+        return sorted(new.elements(), key=str)
+
+    with harness(definitions, partitions=1) as h:
+        h.append("clicks", [click("a", 0, 1), click("b", 1, 1), click("a", 20, 2)])
+        assert changes(h) == [
+            ("insert", "a", "2026-01-01T12:00:00Z", 1, 1, True),
+            ("insert", "a", "2026-01-01T12:00:20Z", 1, 1, False),
+            ("insert", "b", "2026-01-01T12:00:01Z", 1, 1, True),
+        ]
+        h.append("clicks", [click("a", 10, 1)])
+        assert changes(h) == [
+            ("insert", "a", "2026-01-01T12:00:00Z", 3, 2, False),
+            ("retract", "a", "2026-01-01T12:00:00Z", 1, 1, True),
+            ("retract", "a", "2026-01-01T12:00:20Z", 1, 1, False),
+        ]
+        # The watermark is at 65: the visit of b left at 51, and that of a is closed since 30.
+        h.append("clicks", [click("c", 70, 1)])
+        assert changes(h) == [
+            ("insert", "a", "2026-01-01T12:00:00Z", 3, 2, True),
+            ("insert", "c", "2026-01-01T12:01:10Z", 1, 1, False),
+            ("retract", "a", "2026-01-01T12:00:00Z", 3, 2, False),
+            ("retract", "b", "2026-01-01T12:00:01Z", 1, 1, True),
+        ]
+        h.append("clicks", [click("c", 75, 1)])  # the watermark is at 70, when a's leaves
+        assert changes(h) == [
+            ("insert", "c", "2026-01-01T12:01:10Z", 2, 1, False),
+            ("retract", "a", "2026-01-01T12:00:00Z", 3, 2, True),
+            ("retract", "c", "2026-01-01T12:01:10Z", 1, 1, False),
+        ]
+        assert_agrees_with_the_reference(h)
+        h.audit()
+
+
 KEPT = """
 CREATE MATERIALIZED VIEW visits
 WITH (allowed_lateness = '5 seconds', retention = '{retention} seconds') AS
@@ -160,18 +213,20 @@ VIEWS = [
     """
 CREATE MATERIALIZED VIEW corrected{number} WITH (allowed_lateness = '20 seconds') AS
 SELECT user, window.start AS start, window.end AS end, count(*) AS n, sum(x) AS total,
-  min(ts) AS low
+  min(ts) AS low, last(x) AS final
 FROM clicks{number} WHERE x IS NULL OR x <> 3 GROUP BY session_window(ts, '7 seconds'), user;
 """,
     """
 CREATE MATERIALIZED VIEW kept{number}
 WITH (allowed_lateness = '4 seconds', retention = '14 seconds', late = 'drop') AS
-SELECT window.start AS start, window_time(window) AS last, count(*) AS n, avg(x) AS mean
+SELECT window.start AS start, window_time(window) AS last, count(*) AS n, avg(x) AS mean,
+  count(DISTINCT user) AS users
 FROM clicks{number} GROUP BY session_window(ts, '10 seconds') HAVING count(*) > 1;
 """,
     """
 CREATE MATERIALIZED VIEW folded{number} WITH (late = 'fold', retention = '30 seconds') AS
-SELECT upper(user) AS user, window.start AS start, count(*) AS n, max(100 / x) AS most
+SELECT upper(user) AS user, window.start AS start, count(*) AS n, max(100 / x) AS most,
+  count(DISTINCT x) AS xs
 FROM clicks{number} GROUP BY session_window(ts, '6 seconds'), upper(user);
 """,
     """
