@@ -58,7 +58,7 @@ def test_the_log_has_one_line_per_turn(engine: EngineProcess) -> None:
         "late": "1",
         "dead": "1",
     }
-    steps = ("plan", "read", "stamp", "fold", "stage", "commit", "publish")
+    steps = ("plan", "read", "stamp", "step", "fold", "stage", "commit", "publish")
     assert [name for name in fields if name.endswith("_ms")] == [f"{step}_ms" for step in steps]
 
 

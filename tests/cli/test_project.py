@@ -108,7 +108,7 @@ port = 70000
     folder = write(tmp_path, toml, b=STREAM + "SELECT 1;", a="CREATE SINK x")
     found = problems(folder)
     assert [text.split(": ")[0] for text in found] == [
-        "a.sql:1:8",
+        "a.sql:1:13",
         "b.sql:2:1",
         "headrace.toml:1:1",
         "headrace.toml:4:1",
