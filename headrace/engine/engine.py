@@ -19,6 +19,7 @@ from headrace.engine.emitting import Emitting
 from headrace.engine.outset import Outset
 from headrace.engine.planning import Ends, Planner
 from headrace.engine.settings import Settings
+from headrace.engine.timekeeping import check_known
 from headrace.engine.turn import Tools, take_turn
 from headrace.engine.unit import Source, Unit
 from headrace.engine.versions import decide_changes
@@ -192,6 +193,7 @@ class Engine:
                 unit = self.units[name] = Unit(name, self.settings, turn=turn)
                 unit.progress = dict(snapshot.progress(name))
                 unit.time_offset = snapshot.time_offset(name)
+                check_known(self.planner.time.book, unit.time_offset)
                 unit.runs = {
                     stream: runs
                     for (holder, stream), runs in snapshot.manifests().items()

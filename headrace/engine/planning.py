@@ -25,11 +25,14 @@ from headrace.model.definitions import Stream
 from headrace.store.base import Store
 from headrace.time.clocks import NEVER, Clock
 from headrace.time.lateness import BUCKETS
-from headrace.time.markers import Marks
+from headrace.time.markers import Marks, Place
 
 __all__ = ["Ends", "Planner"]
 
 logger = logging.getLogger("headrace.engine")
+
+# Of markers that are held in memory; those that everybody has passed go first.
+MAX_MARKS = 10_000
 
 # (stream, partition of its topic) -> offset
 Ends = Mapping[tuple[str, Partition], int]
@@ -79,10 +82,12 @@ class Planner:
         # would act on records of this very turn.
         with self.time.lock:
             self.notice_partitions(unit)
-            if unit is main and self.time.writes:
-                self._write_markers(unit)
-            self.time.read()
             extents = self.extents(unit)
+            self.time.read()
+            if unit is main and self.time.writes:
+                self._write_markers(unit, extents)
+            if len(self.time.book) > MAX_MARKS:
+                self._forget_marks()
             # After the extents: a marker that acts on what the main unit has read is known to it.
             until = self.time.book.end_offset if unit is main else main.time_offset
             outset = set_out(unit, self.time.book, until)
@@ -153,6 +158,16 @@ class Planner:
                     learnt = None if stream.adaptive is None else delay_us
                     self.mark(stream, "new", times_us, delay_us=learnt)
 
+    def _forget_marks(self) -> None:
+        """Let go of markers that every unit has passed; a new engine reads them again."""
+        floors: dict[Place, int] = {}
+        for unit in self._units().values():
+            topics = unit.topics()
+            for key, progress in unit.progress.items():
+                place = Place(key.stream, topics[key.stream], key.partition)
+                floors[place] = min(floors.get(place, progress.offset), progress.offset)
+        self.time.book.forget(floors)
+
     def note(self, unit: Unit) -> None:
         """Learn from a unit's last turn which partitions move, and how late records come."""
         if unit.name != MAIN:
@@ -168,10 +183,10 @@ class Planner:
                 counts[list(summary.lateness)] = list(summary.lateness.values())
                 self.learning.note(unit.sources[summary.stream].stream, counts)
 
-    def _write_markers(self, main: Unit) -> None:
+    def _write_markers(self, main: Unit, extents: Mapping[StreamPartition, Extent]) -> None:
         """Write the markers of partitions that stand still, and of delays that were learnt."""
         progress = set_out(main, self.time.book, self.time.book.end_offset).progress
-        ends = {key: extent.end_offset for key, extent in self.extents(main).items()}
+        ends = {key: extent.end_offset for key, extent in extents.items()}
         for source in main.sources.values():
             if source.owned and source.stream.event_time is not None:
                 due = self.idleness.look(source.stream, progress, ends)

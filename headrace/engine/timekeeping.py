@@ -10,14 +10,14 @@ import logging
 import threading
 from collections.abc import Sequence
 
-from headrace.errors import EngineFenced, ProducerFenced, TopicNotFound
+from headrace.errors import EngineFenced, PositionLost, ProducerFenced, TopicNotFound
 from headrace.log.base import Log, Partition, Producer, Range
 from headrace.log.names import TIME_TOPIC
 from headrace.log.records import records
 from headrace.sinks.outbox import ensure_topic
 from headrace.time.markers import MarkerBook, Marks, chain
 
-__all__ = ["Timekeeper"]
+__all__ = ["Timekeeper", "check_known"]
 
 logger = logging.getLogger("headrace.time")
 
@@ -25,7 +25,10 @@ _PLACE = Partition(TIME_TOPIC, 0)
 
 
 class Timekeeper:
-    """The markers of a project. With `end` it reads no further than that offset of their topic."""
+    """The markers of a project. With `end` it reads no further than that offset of their topic.
+
+    PositionLost, from whatever reads: somebody removed markers.
+    """
 
     def __init__(self, log: Log, *, end: int | None = None) -> None:
         self.lock = threading.RLock()
@@ -55,7 +58,9 @@ class Timekeeper:
                 return
             if self._end is not None:
                 end_offset = min(end_offset, self._end)
-            start = max(self.book.end_offset, first_offset)
+            start = self.book.end_offset
+            if start < first_offset:
+                raise _gone(start, first_offset, end_offset)
             if start >= end_offset:
                 return
             for batch in self._log.read(Range(_PLACE, start, end_offset)):
@@ -91,6 +96,20 @@ class Timekeeper:
             self.read()
             if self.book.epoch != self._epoch:
                 raise _fenced(self._epoch, self.book.epoch)
+
+
+def check_known(book: MarkerBook, time_offset: int) -> None:
+    """Refuse to go on where markers that a unit has read are not in the log. PositionLost."""
+    if time_offset > book.end_offset:
+        raise _gone(time_offset, 0, book.end_offset)
+
+
+def _gone(offset: int, first_offset: int, end_offset: int) -> PositionLost:
+    return PositionLost(
+        f"{_PLACE}@{offset}: markers that were written are gone; the topic begins at "
+        f"{first_offset} and ends at {end_offset}. A replay could tell other records late than "
+        f"before. Bring the topic back, or move the store away and build it from what is left."
+    )
 
 
 def _fenced(epoch: int, newer: int) -> EngineFenced:

@@ -169,11 +169,12 @@ class MarkerBook:
         )
 
     def forget(self, floors: Mapping[Place, int]) -> None:
-        """Let go of marks that act before the offsets which every reader has passed."""
-        for place, offset in floors.items():
-            kept = tuple(mark for mark in self._marks.get(place, ()) if mark.offset >= offset)
-            if len(kept) < len(self._marks.get(place, ())):
-                self._marks[place] = kept
+        """Let go of marks before the offsets that every reader has passed, and of other places."""
+        self._marks = {
+            place: tuple(mark for mark in marks if mark.offset >= floors[place])
+            for place, marks in self._marks.items()
+            if place in floors
+        }
 
     def __len__(self) -> int:
         return sum(map(len, self._marks.values()))

@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 import pytest
 from agreement import assert_agrees_with_the_reference
 
+from headrace.engine import planning
 from headrace.engine.engine import Engine
 from headrace.engine.session import start_spark
-from headrace.errors import EngineFenced, UsageError
-from headrace.log import Producer, records
+from headrace.errors import EngineFenced, PositionLost, UsageError
+from headrace.log import EmbeddedLog, Producer, TopicSettings, checks, records
+from headrace.log.embedded.topics import delete_topic_folder
 from headrace.observe.status import take_status
 from headrace.testing import Harness, harness
 
@@ -211,6 +213,40 @@ def test_nobody_but_the_engine_writes_markers() -> None:
         assert h.engine.planner.time.book.void == 1
         assert minutes(h) == {"12:00": (1, False)}
         replay(h, gear="short")
+
+
+@pytest.mark.parametrize("how", ["retention", "deletion"])
+def test_markers_that_were_removed_are_missed(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with harness(CLICKS, partitions=2) as h:
+        click(h, "12:00:05", 0)
+        turn_all(h)
+        h.wall("+5 minutes")
+        turn_all(h)
+        # Around the log's own refusal, as another program could do it on Kafka.
+        monkeypatch.setattr(checks, "refuse_closed", lambda *_: None)
+        if how == "deletion":
+            delete_topic_folder(h.folder / "log", "headrace.time")
+        else:
+            h.log.change_topic("headrace.time", settings=TopicSettings(retention_ms=1))
+            later = EmbeddedLog(h.folder / "log", clock=lambda: 1 << 60)
+            later.maintain()
+            later.close()
+        with pytest.raises(PositionLost, match="markers that were written are gone"):
+            h.restart()
+
+
+def test_only_markers_that_somebody_needs_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "MAX_MARKS", 3)
+    with harness(CLICKS, partitions=1) as h:
+        for minute in range(0, 50, 5):
+            click(h, f"12:{minute:02d}:05", 0)
+            h.wall("+2 minutes")
+            turn_all(h)
+            h.wall("+2 minutes")
+            turn_all(h)
+        assert len(h.engine.planner.time.book) <= 4
+        assert sum(b"marks" in row["value"] for row in h.topic("headrace.time")) == 10
+        replay(h, gear="long")
 
 
 def test_an_engine_that_was_replaced_writes_no_markers() -> None:

@@ -96,7 +96,8 @@ def test_new_and_removed_definitions_come_and_go() -> None:
         h.restart(STREAM + RATIOS + more)
         h.append("others", [{"id": "1"}, "broken"])
         settle(h)
-        assert h.counters("others") == {"read": 2, "accepted": 1, "dead": 1, "duplicate": 0}
+        counted = {"read": 2, "accepted": 1, "dead": 1, "duplicate": 0, "unguarded": 0}
+        assert h.counters("others") == counted
         assert list(h.engine.units) == ["main"]
 
 

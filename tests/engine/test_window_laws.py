@@ -28,7 +28,7 @@ from headrace.sql import parse_project
 from headrace.store.duckdb import DuckDBStore
 from headrace.testing.harness import to_json
 from headrace.testing.store_samples import planned, turn_of
-from headrace.time.clocks import NEVER, UNKNOWN, stamp
+from headrace.time.clocks import NEVER, Clock, Stamped, stamp
 
 pytestmark = pytest.mark.spark
 
@@ -113,23 +113,21 @@ def plain(row: dict[str, object]) -> str:
     return repr({name: value for name, value in sorted(row.items()) if name != "trial"})
 
 
-def stamped() -> tuple[np.ndarray, int]:
+def stamped() -> Stamped:
     times = np.array([to_us(record["ts"]) for record in RECORDS_OF_ALL])  # type: ignore[arg-type]
-    unknown = np.full(RECORDS, UNKNOWN)
-    clocks, end_clock = stamp(times, unknown, np.ones(RECORDS, dtype=bool), NEVER)
-    return clocks, end_clock
+    return stamp(times, Clock(delay_us=DELAY_US))
 
 
 @cache
 def turns_of_all_trials(schema: pa.Schema) -> list[pa.Table]:
     """Return the input of each turn: of every trial those records that its cut puts there."""
     rng = random.Random(7)
-    clocks, _ = stamped()
+    watermarks = stamped().watermarks_us
     turns: list[list[dict[str, object]]] = [[] for _ in range(TURNS)]
     for trial in range(TRIALS):
         for offset, record in enumerate(RECORDS_OF_ALL):
-            never = clocks[offset] == NEVER
-            watermark = None if never else int(clocks[offset]) - DELAY_US
+            never = watermarks[offset] == NEVER
+            watermark = None if never else int(watermarks[offset])
             place = {"__partition": 0, "__offset": trial * RECORDS + offset}
             row = record | place | {"trial": trial, "__watermark": watermark, "__side": None}
             turns[rng.randrange(TURNS)].append(row)
@@ -153,7 +151,7 @@ def test_any_split_of_any_order_has_the_same_windows(kind: str, tmp_path: Path) 
     whole = Outcome()
     store = DuckDBStore(tmp_path / "store.duckdb")
     epoch = store.begin_epoch()
-    held = Holding("view", "v", fold.version, MAIN, "s", DELAY_US, "", "")
+    held = Holding("view", "v", fold.version, MAIN, "s", "", "")
     place = StreamPartition("s", 0)
     store.hold(epoch, [held], {MAIN: {place: Progress()}})
     store.prepare(fold.table)
@@ -162,7 +160,7 @@ def test_any_split_of_any_order_has_the_same_windows(kind: str, tmp_path: Path) 
         outcome = fold_rows(fold, spark.newSession(), rows)
         deltas = tuple(store.stage(fold.table, delta) for delta in outcome.deltas)
         # Each trial has its own cut, so W is told at the end, when it is the same for all.
-        clock = stamped()[1] if turn == TURNS else NEVER
+        clock = stamped().end if turn == TURNS else Clock()
         progress = {place: Progress(turn, clock)}
         store.commit(turn_of(planned(epoch, turn), {fold.table: deltas}, progress=progress))
         whole.include(outcome)

@@ -63,9 +63,11 @@ def test_a_reader_gets_what_acts_where_it_stands_and_what_acts_ahead() -> None:
     assert made.ahead(P1, 20, 30, until=3) == (Mark(2, 30, None, 250),)
     assert made.ahead(P1, 20, 30, until=2) == ()
     assert made.ahead(P1, 20, 29, until=3) == ()
-    made.forget({P1: 30})
+    made.forget({P1: 30, P0: 0})
     assert all_of(made, P1) == (Mark(2, 30, None, 250),)
     assert len(all_of(made, P0)) == 2
+    made.forget({P1: 30})
+    assert all_of(made, P0) == ()
 
 
 def test_an_older_engine_and_one_that_begins_again_are_void() -> None:
