@@ -85,8 +85,3 @@ class Idleness:
     ) -> bool:
         stood = self._stood.setdefault(key, _Stood(now_us))
         return place.offset >= ends[key] and now_us - stood.since_us >= stream.idle_timeout_us
-
-    def is_idle(self, stream: Stream, key: StreamPartition) -> bool:
-        """Whether a partition stood still for so long when it was last looked at."""
-        stood = self._stood.get(key)
-        return stood is not None and self.wall() - stood.since_us >= stream.idle_timeout_us

@@ -22,6 +22,15 @@ class OffsetSet:
         """Return the offsets whose flag is set; the first flag is that of `start`."""
         return OffsetSet(start, np.packbits(flags).tobytes() if flags.any() else b"")
 
+    @staticmethod
+    def from_offsets(offsets: Offsets) -> "OffsetSet":
+        """Return the set of some offsets, which grow."""
+        if not len(offsets):
+            return NO_OFFSETS
+        flags = np.zeros(int(offsets[-1] - offsets[0]) + 1, dtype=bool)
+        flags[offsets - offsets[0]] = True
+        return OffsetSet.of(int(offsets[0]), flags)
+
     def holds(self, offsets: Offsets) -> npt.NDArray[np.bool_]:
         """Return which of some offsets are in the set."""
         flags = self._flags()

@@ -9,8 +9,6 @@ Promises:
 import logging
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from headrace.engine.idling import Idleness
 from headrace.engine.learning import Learning
 from headrace.engine.outset import Outset, set_out, with_marks
@@ -24,7 +22,7 @@ from headrace.log.names import TIME_TOPIC
 from headrace.model.definitions import Stream
 from headrace.store.base import Store
 from headrace.time.clocks import NEVER, Clock
-from headrace.time.lateness import BUCKETS
+from headrace.time.lateness import as_counts
 from headrace.time.markers import Marks, Place
 
 __all__ = ["Ends", "Planner"]
@@ -179,9 +177,8 @@ class Planner:
         )
         for summary in unit.summaries:
             if summary.lateness:
-                counts = np.zeros(BUCKETS, np.int64)
-                counts[list(summary.lateness)] = list(summary.lateness.values())
-                self.learning.note(unit.sources[summary.stream].stream, counts)
+                stream = unit.sources[summary.stream].stream
+                self.learning.note(stream, as_counts(summary.lateness))
 
     def _write_markers(self, main: Unit, extents: Mapping[StreamPartition, Extent]) -> None:
         """Write the markers of partitions that stand still, and of delays that were learnt."""

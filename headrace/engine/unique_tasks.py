@@ -23,7 +23,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from headrace.engine.offset_sets import NO_OFFSETS, OffsetSet
+from headrace.engine.offset_sets import OffsetSet
 from headrace.engine.splits import (
     Assignment,
     Task,
@@ -132,12 +132,7 @@ def _shards(task: int, tasks: int) -> Shards:
 
 
 def _join(sets: Sequence[OffsetSet]) -> OffsetSet:
-    offsets = np.concatenate([each.offsets() for each in sets])
-    if not len(offsets):
-        return NO_OFFSETS
-    flags = np.zeros(int(offsets[-1] - offsets[0]) + 1, dtype=bool)
-    flags[offsets - offsets[0]] = True
-    return OffsetSet.of(int(offsets[0]), flags)
+    return OffsetSet.from_offsets(np.concatenate([each.offsets() for each in sets]))
 
 
 def _hashing(

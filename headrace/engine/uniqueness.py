@@ -80,7 +80,5 @@ def step_rows(
     offsets, numbers = rows["__offset"].to_numpy(), partitions.to_numpy()
     for number in np.unique(numbers[found.duplicate]):
         here = offsets[found.duplicate & (numbers == number)]
-        flags = np.zeros(int(here[-1] - here[0]) + 1, dtype=bool)
-        flags[here - here[0]] = True
-        duplicates[int(number)] = OffsetSet.of(int(here[0]), flags)
+        duplicates[int(number)] = OffsetSet.from_offsets(here)
     return found.duplicate, Stepped(runs, duplicates)

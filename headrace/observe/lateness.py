@@ -15,7 +15,7 @@ from headrace.log.base import Log, Range
 from headrace.model.definitions import Stream
 from headrace.schema.json import JsonDecoder
 from headrace.time.clocks import Clock
-from headrace.time.lateness import BUCKETS, Counts, bounds_us, quantile_us
+from headrace.time.lateness import BUCKETS, Counts, as_counts, bounds_us, quantile_us
 from headrace.time.markers import Place
 
 __all__ = ["DelayEffect", "Lateness", "LatenessBucket", "measure_lateness", "ranges_of"]
@@ -98,8 +98,7 @@ def measure_lateness(
         dead += len(summary.dead.offsets)
         unguarded += summary.unguarded
         delay_us = max(delay_us, summary.end.delay_us)
-        for bucket, records in summary.lateness.items():
-            counts[bucket] += records
+        counts += as_counts(summary.lateness)
     filled = np.flatnonzero(counts).tolist()
     bounds = bounds_us().tolist()
     return Lateness(

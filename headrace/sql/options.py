@@ -7,10 +7,11 @@ from sqlglot import Token, TokenType
 
 from headrace.errors import Problem
 from headrace.model.names import closest
+from headrace.sql.durations import parse_duration
 from headrace.sql.statements import Cursor, split_commas
 from headrace.sql.text import Refused, Source
 
-__all__ = ["Option", "read_options"]
+__all__ = ["Option", "read_duration", "read_options"]
 
 #: Options of the design whose issues have not built them yet, and what to do until then.
 _LATER = {
@@ -54,6 +55,20 @@ def read_options(
         except Refused as refused:
             problems += refused.problems
     return options
+
+
+def read_duration(
+    source: Source, options: Mapping[str, Option], name: str, problems: list[Problem]
+) -> int | None:
+    """Return an option that is a duration, None without it; one that is none is a problem."""
+    option = options.get(name)
+    if option is None:
+        return None
+    try:
+        return parse_duration(option.text)
+    except ValueError as error:
+        problems.append(source.problem(option.value, f"{name}: {error}"))
+        return None
 
 
 def _read_option(source: Source, tokens: Sequence[Token]) -> Option:

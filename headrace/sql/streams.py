@@ -9,8 +9,7 @@ from headrace.errors import Location, Problem
 from headrace.model.definitions import DEFAULT_IDLE_TIMEOUT_US, Stream
 from headrace.model.validate import validate_stream
 from headrace.schema.types import Column, parse_type
-from headrace.sql.durations import parse_duration
-from headrace.sql.options import Option, read_options
+from headrace.sql.options import Option, read_duration, read_options
 from headrace.sql.statements import Cursor, Statement, nesting
 from headrace.sql.text import Refused, Source, word, words
 from headrace.sql.unique import UNIQUE_OPTIONS, with_unique
@@ -62,27 +61,16 @@ def read_stream(
         raise cursor.refuse(
             f"the statement should end here{cursor.found()}; write ; between statements"
         )
-    idle_timeout_us = _read_idle_timeout(source, options, problems)
-    stream = _build(statement, name, body, options, idle_timeout_us)
+    idle_us = read_duration(source, options, "idle_timeout", problems)
+    stream = _build(
+        statement, name, body, options, DEFAULT_IDLE_TIMEOUT_US if idle_us is None else idle_us
+    )
     stream = with_unique(stream, source, options, problems)
     places = body.places | {key: source.location(each.value.start) for key, each in options.items()}
     places["name"] = source.location(name.start)
     if sound or body.columns:
         problems += validate_stream(stream, places)
     return stream, sound
-
-
-def _read_idle_timeout(
-    source: Source, options: Mapping[str, Option], problems: list[Problem]
-) -> int:
-    option = options.get("idle_timeout")
-    if option is None:
-        return DEFAULT_IDLE_TIMEOUT_US
-    try:
-        return parse_duration(option.text)
-    except ValueError as error:
-        problems.append(source.problem(option.value, f"idle_timeout: {error}"))
-        return DEFAULT_IDLE_TIMEOUT_US
 
 
 def _build(

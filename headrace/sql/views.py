@@ -7,8 +7,7 @@ from headrace.errors import Problem
 from headrace.model.definitions import Stream, View
 from headrace.model.names import closest, name_fault
 from headrace.model.validate import validate_view
-from headrace.sql.durations import parse_duration
-from headrace.sql.options import Option, read_options
+from headrace.sql.options import Option, read_duration, read_options
 from headrace.sql.queries import QueryReader
 from headrace.sql.select import Clauses, read_clauses
 from headrace.sql.sinks import read_emit
@@ -42,8 +41,8 @@ def read_view(
         )
     places = {key: source.location(option.value.start) for key, option in options.items()}
     places["name"] = source.location(name.start)
-    lateness_us = _read_duration(source, options, "allowed_lateness", problems)
-    retention_us = _read_duration(source, options, "retention", problems)
+    lateness_us = read_duration(source, options, "allowed_lateness", problems)
+    retention_us = read_duration(source, options, "retention", problems)
     clauses = read_clauses(cursor, problems)
     stream = _find_stream(source, clauses, streams, problems)
     fault = name_fault("view", name.text)
@@ -91,19 +90,6 @@ def read_view(
     places |= {f"output {index}": each.location for index, each in enumerate(query.outputs)}
     problems += validate_view(view, stream, places)
     return view
-
-
-def _read_duration(
-    source: Source, options: Mapping[str, Option], name: str, problems: list[Problem]
-) -> int | None:
-    option = options.get(name)
-    if option is None:
-        return None
-    try:
-        return parse_duration(option.text)
-    except ValueError as error:
-        problems.append(source.problem(option.value, f"{name}: {error}"))
-        return None
 
 
 def _find_stream(

@@ -24,6 +24,7 @@ from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_json import json_object
 from headrace.store.duckdb_tables import physical
 from headrace.time.clocks import NEVER
+from headrace.time.windows import MIN_EDGE_US
 
 __all__ = ["Teller", "forget_pending", "has_pending", "take_rows", "tell_all", "tell_swap"]
 
@@ -98,7 +99,7 @@ class Teller:
         shifts = [0]
         if self.emission.table.retention_us is not None:
             shifts.append(self.emission.table.retention_us)
-        first = _EARLIEST_US if before == NEVER else before
+        first = MIN_EDGE_US if before == NEVER else before
         return [closing.format(before=first - each, after=after - each) for each in shifts]
 
     def _take_images(self, when: str) -> None:
@@ -112,10 +113,6 @@ class Teller:
 
     def _name(self, kind: str) -> str:
         return f"temp.__{kind}{self.number}"
-
-
-# Before every window's end, also after a retention was taken off.
-_EARLIEST_US = -62_135_596_800_000_000
 
 
 def tell_all(file: DuckDBFile, emission: Emission) -> None:

@@ -30,12 +30,12 @@ def copy_markers(source: Log, target: Log, topics: Iterable[str]) -> tuple[int, 
     translation: dict[Partition, tuple[Micros, Micros]] = {}
     marks = [
         _translate(each, source, target, translation)
-        for each in _valid(source)
+        for each in _read(source)[1]
         if each.stream is None or each.topic in wanted
     ]
     if not marks:
         return 0, ()
-    there = _valid(target)
+    book, there = _read(target)
     if there != marks[: len(there)]:
         note = (
             f"{TIME_TOPIC}: an engine has begun in the target, so what the engine here learnt of "
@@ -50,7 +50,7 @@ def copy_markers(source: Log, target: Log, topics: Iterable[str]) -> tuple[int, 
             target.create_topic(TIME_TOPIC, partitions=1)
     last = target.last_sequence(_PLACE, TIME_TOPIC) or 0
     producer = Producer(TIME_TOPIC, max(each.epoch for each in marks), last + len(fresh))
-    values = list(chain(fresh, _book(target).check))
+    values = list(chain(fresh, book.check))
     target.append(TIME_TOPIC, records(values), partition=0, producer=producer)
     return len(fresh), ()
 
@@ -66,14 +66,8 @@ def _values(log: Log) -> list[tuple[int, bytes | None]]:
     ]
 
 
-def _book(log: Log) -> MarkerBook:
-    book = MarkerBook()
-    for number, value in _values(log):
-        book.add(number, value)
-    return book
-
-
-def _valid(log: Log) -> list[Marks]:
+def _read(log: Log) -> tuple[MarkerBook, list[Marks]]:
+    """Return a log's markers as a book, and those of them that are not void one by one."""
     book = MarkerBook()
     found = []
     for number, value in _values(log):
@@ -82,7 +76,7 @@ def _valid(log: Log) -> list[Marks]:
         read = read_marks(value)
         if book.void == void and read is not None:
             found.append(read[0])
-    return found
+    return book, found
 
 
 def _translate(

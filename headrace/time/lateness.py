@@ -6,13 +6,14 @@ microseconds with g = 1.1, so a quantile read from it is at most a tenth too lon
 """
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from headrace.time.clocks import NEVER, Micros
 
-__all__ = ["BUCKETS", "Counts", "bounds_us", "count_lateness", "quantile_us"]
+__all__ = ["BUCKETS", "Counts", "as_counts", "bounds_us", "count_lateness", "quantile_us"]
 
 GROWTH = 1.1
 #: The last bucket takes everything from some 870 years on.
@@ -33,6 +34,13 @@ def count_lateness(moves_us: Micros, clocks_us: Micros) -> Counts:
     # A record without a clock before it is in time.
     counts[0] += int((moves_us != NEVER).sum()) - int(judged.sum())
     return counts.astype(np.int64)
+
+
+def as_counts(records: Mapping[int, int]) -> Counts:
+    """Return the histogram that has so many records in these buckets, and none in the others."""
+    counts = np.zeros(BUCKETS, np.int64)
+    counts[list(map(int, records))] = list(records.values())
+    return counts
 
 
 def bounds_us() -> npt.NDArray[np.int64]:

@@ -23,10 +23,9 @@ from typing import Any, NamedTuple
 
 from headrace.time.clocks import NEVER, UNKNOWN, Mark
 
-__all__ = ["FIRST_CHECK", "MarkerBook", "Marks", "Place", "encode", "read_marks"]
+__all__ = ["MarkerBook", "Marks", "Place", "chain", "read_marks"]
 
 VERSION = 1
-FIRST_CHECK = ""
 _CHECK_DIGITS = 16
 
 
@@ -62,13 +61,6 @@ class Marks:
             "marks": [list(mark) for mark in self.marks],
         }
         return body if self.delay_us is None else body | {"delay_us": self.delay_us}
-
-
-def encode(marks: Marks, check: str) -> tuple[bytes, str]:
-    """Return the value of a record that follows `check`, and its own check."""
-    body = marks.body()
-    own = _digest(check, body)
-    return json.dumps(body | {"check": own}).encode(), own
 
 
 def read_marks(value: bytes | None) -> tuple[Marks, str] | None:
@@ -126,7 +118,7 @@ class MarkerBook:
 
     end_offset: int = 0  # the next offset of the topic to read
     epoch: int = 0
-    check: str = FIRST_CHECK
+    check: str = ""  # of the last marker that is not void
     void: int = 0
     _marks: dict[Place, tuple[Mark, ...]] = field(default_factory=dict)
 
@@ -193,5 +185,6 @@ def _joined(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
 def chain(records: Iterable[Marks], check: str) -> Iterator[bytes]:
     """Yield the values of records that follow one another, the first after `check`."""
     for marks in records:
-        value, check = encode(marks, check)
-        yield value
+        body = marks.body()
+        check = _digest(check, body)
+        yield json.dumps(body | {"check": check}).encode()
