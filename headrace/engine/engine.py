@@ -194,13 +194,13 @@ class Engine:
                 unit.progress = dict(snapshot.progress(name))
                 unit.time_offset = snapshot.time_offset(name)
                 check_known(self.planner.time.book, unit.time_offset)
+                if (planned := self.tools.store.journalled(name)) is not None:
+                    self.planner.marking.reached(planned)
                 unit.runs = {
                     stream: runs
                     for (holder, stream), runs in snapshot.manifests().items()
                     if holder == name
                 }
-                if (planned := self.tools.store.journalled(name)) is not None:
-                    unit.note_reached(planned)
         for holding in holdings:
             unit = self.units[holding.unit]
             if holding.kind == "stream":
@@ -247,13 +247,13 @@ class Engine:
             before = Outset(dict(unit.progress), unit.time_offset)
             runs = dict(unit.runs)
             try:
-                report = take_turn(unit, self.tools, planned, outset, gear_name=gear)
+                report, summaries = take_turn(unit, self.tools, planned, outset, gear_name=gear)
             finally:
                 # Also when the turn was committed and then could not publish.
                 gone = [fold for fold in folds if fold not in unit.folds]
                 if gone:
                     self._open_asides(unit, gone, before, runs)
-            self.planner.note(unit)
+            self.planner.marking.note(unit, summaries)
             unit.pace.note(report.records, sum(report.milliseconds.values()) / 1000)
         self.on_turn(report)
         return report
@@ -424,7 +424,7 @@ class Engine:
                     if (end_us := snapshot.last_end(fold.table)) is not None
                 ]
                 if source.owned and ends_us:
-                    self.planner.mark_end(source.stream, main.progress, max(ends_us))
+                    self.planner.marking.mark_end(main, source.stream, max(ends_us))
 
     def close(self) -> None:
         """Let go of the engine's threads. Log, store and Spark belong to the caller."""

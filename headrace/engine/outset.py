@@ -13,7 +13,7 @@ from headrace.schema.json import JsonDecoder
 from headrace.time.clocks import Mark
 from headrace.time.markers import MarkerBook, Place
 
-__all__ = ["Outset", "set_out", "with_marks"]
+__all__ = ["Outset", "place_of", "set_out", "with_marks"]
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ def set_out(unit: Unit, book: MarkerBook, until: int) -> Outset:
     """Return where a unit stands once the markers before `until` act."""
     progress = {}
     for key, place in unit.progress.items():
-        mark_place = _place(unit, key)
-        fresh = book.fresh(mark_place, place.offset, since=unit.time_offset, until=until)
+        fresh = book.fresh(place_of(unit, key), place.offset, since=unit.time_offset, until=until)
         progress[key] = place._replace(clock=place.clock.marked(fresh))
     return Outset(progress, until, book.void)
 
@@ -59,11 +58,12 @@ def with_marks(outset: Outset, unit: Unit, book: MarkerBook, planned: PlannedTur
     marks = {}
     for stream, range in planned.ranges:
         key = StreamPartition(stream, range.partition.number)
-        found = book.ahead(_place(unit, key), range.start, range.end, until=outset.time_offset)
+        found = book.ahead(place_of(unit, key), range.start, range.end, until=outset.time_offset)
         if found:
             marks[key] = found
     return replace(outset, marks=marks)
 
 
-def _place(unit: Unit, key: StreamPartition) -> Place:
+def place_of(unit: Unit, key: StreamPartition) -> Place:
+    """Return a partition as a unit reads it: what markers are addressed to."""
     return Place(key.stream, unit.sources[key.stream].stream.topic, key.partition)

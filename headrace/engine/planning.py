@@ -9,9 +9,8 @@ Promises:
 import logging
 from collections.abc import Callable, Mapping
 
-from headrace.engine.idling import Idleness
-from headrace.engine.learning import Learning
-from headrace.engine.outset import Outset, set_out, with_marks
+from headrace.engine.marking import Marking
+from headrace.engine.outset import Outset, place_of, set_out, with_marks
 from headrace.engine.ranges import backlog, plan_ranges
 from headrace.engine.settings import Settings
 from headrace.engine.timekeeping import Timekeeper
@@ -19,11 +18,9 @@ from headrace.engine.unit import Unit
 from headrace.ledger.entries import MAIN, PlannedTurn, Progress, StreamPartition
 from headrace.log.base import Extent, Log, Partition
 from headrace.log.names import TIME_TOPIC
-from headrace.model.definitions import Stream
 from headrace.store.base import Store
-from headrace.time.clocks import NEVER, Clock
-from headrace.time.lateness import as_counts
-from headrace.time.markers import Marks, Place
+from headrace.time.clocks import Clock
+from headrace.time.markers import Place
 
 __all__ = ["Ends", "Planner"]
 
@@ -55,8 +52,7 @@ class Planner:
     ) -> None:
         time_end = None if ends is None else ends.get((TIME_TOPIC, Partition(TIME_TOPIC, 0)), 0)
         self.time = Timekeeper(log, end=time_end)
-        self.idleness = Idleness(wall)
-        self.learning = Learning(wall)
+        self.marking = Marking(self.time, wall)
         self.epoch = 0
         self._log = log
         self._store = store
@@ -83,7 +79,7 @@ class Planner:
             extents = self.extents(unit)
             self.time.read()
             if unit is main and self.time.writes:
-                self._write_markers(unit, extents)
+                self.marking.mark_due(unit, extents)
             if len(self.time.book) > MAX_MARKS:
                 self._forget_marks()
             # After the extents: a marker that acts on what the main unit has read is known to it.
@@ -95,7 +91,7 @@ class Planner:
                     unit.time_offset = until
                     return None
                 planned = PlannedTurn(unit.name, unit.turn + 1, self.epoch, ())
-            unit.note_reached(planned)
+            self.marking.reached(planned)
             return planned, with_marks(outset, unit, self.time.book, planned)
 
     def _plan(
@@ -147,98 +143,18 @@ class Planner:
             }
             if added:
                 logger.info("%s: reads %d partitions that were added", name, len(added))
-                known = [place for key, place in unit.progress.items() if key.stream == name]
-                smallest = min((place.clock.time_us for place in known), default=NEVER)
-                delay_us = max((place.clock.delay_us for place in known), default=None)
                 unit.progress = {**unit.progress, **added}
-                if unit.name == MAIN and self.time.writes and smallest != NEVER:
-                    times_us = dict.fromkeys((key.partition for key in added), smallest)
-                    learnt = None if stream.adaptive is None else delay_us
-                    self.mark(stream, "new", times_us, delay_us=learnt)
+                if unit.name == MAIN and self.time.writes:
+                    self.marking.mark_new(unit, stream, (key.partition for key in added))
 
     def _forget_marks(self) -> None:
         """Let go of markers that every unit has passed; a new engine reads them again."""
         floors: dict[Place, int] = {}
         for unit in self._units().values():
-            topics = unit.topics()
             for key, progress in unit.progress.items():
-                place = Place(key.stream, topics[key.stream], key.partition)
+                place = place_of(unit, key)
                 floors[place] = min(floors.get(place, progress.offset), progress.offset)
         self.time.book.forget(floors)
-
-    def note(self, unit: Unit) -> None:
-        """Learn from a unit's last turn which partitions move, and how late records come."""
-        if unit.name != MAIN:
-            return
-        self.idleness.moved(
-            StreamPartition(each.stream, each.range.partition.number)
-            for each in unit.summaries
-            if each.accepted or each.duplicate
-        )
-        for summary in unit.summaries:
-            if summary.lateness:
-                stream = unit.sources[summary.stream].stream
-                self.learning.note(stream, as_counts(summary.lateness))
-
-    def _write_markers(self, main: Unit, extents: Mapping[StreamPartition, Extent]) -> None:
-        """Write the markers of partitions that stand still, and of delays that were learnt."""
-        progress = set_out(main, self.time.book, self.time.book.end_offset).progress
-        ends = {key: extent.end_offset for key, extent in extents.items()}
-        for source in main.sources.values():
-            if source.owned and source.stream.event_time is not None:
-                due = self.idleness.look(source.stream, progress, ends)
-                self.mark(source.stream, "idle", due)
-            if source.owned and source.stream.adaptive is not None:
-                self._learn(source.stream, progress)
-
-    def _learn(self, stream: Stream, progress: Mapping[StreamPartition, Progress]) -> None:
-        """Write the delay of an adaptive watermark if another one was learnt."""
-        mine = {
-            key.partition: place for key, place in progress.items() if key.stream == stream.name
-        }
-        delay_us = self.learning.due(stream, max(place.clock.delay_us for place in mine.values()))
-        if delay_us is not None:
-            logger.info("%s: the delay is %g s from now on", stream.name, delay_us / 1_000_000)
-            self.mark(stream, "learnt", dict.fromkeys(mine), delay_us=delay_us)
-
-    def mark_end(
-        self, stream: Stream, progress: Mapping[StreamPartition, Progress], watermark_us: int
-    ) -> None:
-        """Write markers that take the watermark of every partition of a stream to a time."""
-        times_us = {
-            key.partition: watermark_us + place.clock.delay_us
-            for key, place in progress.items()
-            if key.stream == stream.name and place.clock.watermark_us < watermark_us
-        }
-        self.mark(stream, "end", times_us)
-
-    def mark(
-        self,
-        stream: Stream,
-        why: str,
-        times_us: Mapping[int, int | None],
-        *,
-        delay_us: int | None = None,
-    ) -> None:
-        """Write markers for partitions of a stream, to act where nobody has read yet."""
-        if not times_us:
-            return
-        with self.time.lock:
-            marks = tuple(
-                (partition, self._furthest(stream, partition), time_us)
-                for partition, time_us in sorted(times_us.items())
-            )
-            found = Marks(self.epoch, stream.name, stream.topic, why, delay_us, marks)
-            self.time.write([found])
-
-    def _furthest(self, stream: Stream, partition: int) -> int:
-        """Return the furthest end that any unit has journalled."""
-        key = StreamPartition(stream.name, partition)
-        return max(
-            max(unit.reached.get(key, 0), unit.progress.get(key, Progress()).offset)
-            for unit in self._units().values()
-            if unit.topics().get(stream.name) == stream.topic
-        )
 
     def gear(self, planned: PlannedTurn) -> str:
         """Return the gear of a turn: short for what the driver can hold."""

@@ -35,18 +35,18 @@ class Timekeeper:
         self.book = MarkerBook()
         self._log = log
         self._end = end
-        self._epoch: int | None = None  # of the engine that writes; None: it only reads
+        self.epoch: int | None = None  # of the engine that writes; None: it only reads
 
     def begin(self, epoch: int) -> None:
         """Say in the log that an engine of this epoch begins. EngineFenced."""
         ensure_topic(self._log, TIME_TOPIC, 1)
-        self._epoch = epoch
+        self.epoch = epoch
         self.write([Marks(epoch)])
 
     @property
     def writes(self) -> bool:
         """Whether this engine writes markers, and does not just replay."""
-        return self._epoch is not None
+        return self.epoch is not None
 
     def read(self) -> None:
         """Read the topic to its end. EngineFenced: a newer engine has begun."""
@@ -77,25 +77,25 @@ class Timekeeper:
                     TIME_TOPIC,
                     self.book.void - void,
                 )
-            if self._epoch is not None and self.book.epoch > self._epoch:
-                raise _fenced(self._epoch, self.book.epoch)
+            if self.epoch is not None and self.book.epoch > self.epoch:
+                raise _fenced(self.epoch, self.book.epoch)
 
     def write(self, marks: Sequence[Marks]) -> None:
         """Append markers, and read them back. EngineFenced."""
-        assert self._epoch is not None
+        assert self.epoch is not None
         with self.lock:
             self.read()
             values = list(chain(marks, self.book.check))
             last = self._log.last_sequence(_PLACE, TIME_TOPIC)
-            producer = Producer(TIME_TOPIC, self._epoch, (last or 0) + len(values))
+            producer = Producer(TIME_TOPIC, self.epoch, (last or 0) + len(values))
             try:
                 self._log.append(TIME_TOPIC, records(values), partition=0, producer=producer)
             except ProducerFenced as error:
                 self.read()
-                raise _fenced(self._epoch, self.book.epoch) from error
+                raise _fenced(self.epoch, self.book.epoch) from error
             self.read()
-            if self.book.epoch != self._epoch:
-                raise _fenced(self._epoch, self.book.epoch)
+            if self.book.epoch != self.epoch:
+                raise _fenced(self.epoch, self.book.epoch)
 
 
 def check_known(book: MarkerBook, time_offset: int) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +14,7 @@ from headrace.engine.emitting import Emitting
 from headrace.engine.folding import Outcome, TooManyFailures
 from headrace.engine.gears import Gear, LongGear, ShortGear
 from headrace.engine.outset import Outset
+from headrace.engine.stamping import Summary
 from headrace.engine.unit import Unit
 from headrace.errors import MergeFailed, ViewFailed
 from headrace.ledger.entries import (
@@ -72,8 +73,8 @@ class Stopwatch:
 
 def take_turn(
     unit: Unit, tools: Tools, planned: PlannedTurn, outset: Outset, *, gear_name: str
-) -> TurnReport:
-    """Carry out one planned turn of a unit and return what it did.
+) -> tuple[TurnReport, Sequence[Summary]]:
+    """Carry out one planned turn of a unit; return what it did and what it read.
 
     1. **Plan**: the range of every partition is journalled; after a crash it runs again.
     2. **Read** and decode values to typed columns; what fails is dead, with the reason.
@@ -153,7 +154,6 @@ def take_turn(
         tools.tidy(known | _files(gear))
     unit.turn = planned.turn
     tools.emitting.told(commit.emissions)
-    unit.summaries = summaries
     for aside in commit.set_aside:
         logger.warning("view %s is set aside: %s", aside.view, aside.reason)
         unit.leave(aside)
@@ -164,7 +164,7 @@ def take_turn(
     if tools.publishes and commit.emissions:
         publish_emissions(tools.log, tools.store, planned.epoch)
     watch.lap("publish")
-    return replace(commit.report, milliseconds=watch.milliseconds)
+    return replace(commit.report, milliseconds=watch.milliseconds), summaries
 
 
 def _files(gear: Gear) -> set[str]:

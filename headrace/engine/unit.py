@@ -1,19 +1,16 @@
 """A unit: the streams and views that commit together, and how far they have read."""
 
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
 from headrace.engine.pace import Pace
 from headrace.engine.settings import Settings
-from headrace.engine.stamping import Summary
 from headrace.ledger.entries import (
     MAIN,
     HoldingState,
     Owner,
-    PlannedTurn,
     Progress,
     SetAside,
     StreamPartition,
@@ -81,8 +78,6 @@ class Unit:
     runs: dict[str, tuple[Run, ...]] = field(default_factory=dict)  # by stream: ids remembered
     turn: int = 0
     time_offset: int = 0  # how far it has read the topic of markers
-    summaries: Sequence[Summary] = ()  # what the last turn read
-    reached: dict[StreamPartition, int] = field(default_factory=dict)  # ends it has journalled
     state: HoldingState = HoldingState.LIVE
     reason: str = ""
     failing: bool = False  # its last turn had to search for many records that fail
@@ -109,11 +104,6 @@ class Unit:
             if name not in self._sessions:
                 self._sessions[name] = spark.newSession()
             return self._sessions[name]
-
-    def note_reached(self, planned: PlannedTurn) -> None:
-        """Remember how far a planned turn reads: markers written later act behind that."""
-        for stream, range in planned.ranges:
-            self.reached[StreamPartition(stream, range.partition.number)] = range.end
 
     def leave(self, aside: SetAside) -> None:
         """Let a view go that was set aside."""
