@@ -9,26 +9,23 @@ values, or of squares). BIGINT sums pass far beyond BIGINT on the way.
 """
 
 import math
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
-from columns import COLUMNS, column_type, draw_columns, same
+from columns import COLUMNS, column_type, same
+from drawing import CUTS, Drawn, column_name, draw
 
-from headrace.aggregates import AGGREGATES, PLACE, Aggregate, Arguments, State
+from headrace.aggregates import AGGREGATES, Aggregate, Arguments, State
 from headrace.engine.session import start_spark
 from headrace.model.definitions import Call
 from headrace.reference.aggregates import Taken, aggregate, result_type
 from headrace.schema.types import parse_type
 from headrace.store.duckdb_schema import SCHEMA
 
-RECORDS = 40
-CUTS = 500
 MOST_PARTS = 8
 WAYS = ("in turn", "exchanged", "in pairs", "at once")
 
@@ -48,7 +45,7 @@ class Case:
         arguments = Arguments(column_type(self.column), by, self.parameters, self.ignores_nulls)
         return AGGREGATES[self.function](arguments)
 
-    def answer(self, drawn: "Drawn") -> object:
+    def answer(self, drawn: Drawn) -> object:
         values = drawn.columns[self.column]
         orders = values if self.by is None else drawn.columns[self.by]
         call = Call("a", self.function, "x", None, self.parameters, self.ignores_nulls)
@@ -90,36 +87,9 @@ CASES = [
 ]
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The records: their columns and where they stand; and the part each is in, per cut."""
-
-    columns: dict[str, list[Any]]
-    places: list[tuple[int, int, int]]
-    parts: list[list[int]]
-
-
 @pytest.fixture(scope="module")
 def drawn() -> Drawn:
-    rng = random.Random(20260101)
-    columns = draw_columns(rng, RECORDS)
-    offsets = list(range(RECORDS))
-    rng.shuffle(offsets)
-    # Few times, so that partitions and offsets decide too.
-    places = [(rng.randint(-2, 2), rng.randint(0, 1), offset) for offset in offsets]
-    parts = []
-    for _ in range(CUTS):
-        count = rng.randint(1, MOST_PARTS)
-        # Every other cut keeps the order of the records, so that some parts hold only large ones.
-        in_order = rng.random() < 0.5
-        names = rng.sample(range(count), count)
-        parts.append(
-            [
-                names[i * count // RECORDS if in_order else rng.randrange(count)]
-                for i in range(RECORDS)
-            ]
-        )
-    return Drawn(columns, places, parts)
+    return draw(20260101, most_parts=MOST_PARTS)
 
 
 STATES: dict[tuple[str, str, str | None], str] = {}  # partial and columns to the state's name
@@ -135,24 +105,14 @@ def names_of(case: Case) -> list[str]:
 @pytest.fixture(scope="module")
 def partials(drawn: Drawn) -> pa.Table:
     """Evaluate all partials of all parts of all cuts in one Spark job."""
-    names = {name: f"c{at}" for at, name in enumerate(COLUMNS)}
-    arrays = {
-        names[name]: pa.array(drawn.columns[name], column_type(name).arrow) for name in COLUMNS
-    }
-    fields = [pa.array(each) for each in zip(*drawn.places, strict=True)]
-    types = [part.arrow for part in PLACE.parts]
-    arrays["place"] = pa.StructArray.from_arrays(
-        [field.cast(type) for field, type in zip(fields, types, strict=True)], PLACE.names
-    )
-    arrays["parts"] = pa.array([list(each) for each in zip(*drawn.parts, strict=True)])
     wanted = [
-        f"{partial.format(x=names[x], y=names[y or x], place='place')} AS {name}"
+        f"{partial.format(x=column_name(x), y=column_name(y or x), place='place')} AS {name}"
         for (partial, x, y), name in STATES.items()
     ]
     session = start_spark().newSession()
     # Compiling one query of two hundred columns takes longer than running it here.
     session.conf.set("spark.sql.codegen.wholeStage", "false")
-    session.createDataFrame(pa.table(arrays)).coalesce(1).createOrReplaceTempView("drawn")
+    session.createDataFrame(drawn.table()).coalesce(1).createOrReplaceTempView("drawn")
     return session.sql(
         f"SELECT cut, part, {', '.join(wanted)} FROM "
         "(SELECT *, posexplode(parts) AS (cut, part) FROM drawn) GROUP BY cut, part"

@@ -8,7 +8,6 @@ million values.
 """
 
 import math
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -18,9 +17,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from columns import COLUMNS, column_type, draw_columns, same
+from columns import COLUMNS, column_type, same
+from drawing import CUTS, RECORDS, Drawn, column_name, draw
 
-from headrace.aggregates import AGGREGATES, PLACE, Aggregate, Arguments
+from headrace.aggregates import AGGREGATES, Aggregate, Arguments
 from headrace.engine.session import start_spark
 from headrace.model.definitions import Call
 from headrace.plan.items import items_final, items_table
@@ -33,8 +33,6 @@ from headrace.store.duckdb_tables import create, merge, physical, trim
 
 pytestmark = pytest.mark.spark
 
-RECORDS = 40
-CUTS = 500
 MOST_PARTS = 6
 MAIN = Table("laws", "v1", (TableColumn("cut", parse_type("INT")),), ())
 
@@ -68,43 +66,16 @@ CASES = [
 ]
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The records: their columns, where they stand, and the part each is in, per cut."""
-
-    columns: dict[str, list[Any]]
-    places: list[tuple[int, int, int]]
-    parts: list[list[int]]
-
-
 @pytest.fixture(scope="module")
 def drawn() -> Drawn:
-    rng = random.Random(20260102)
-    columns = draw_columns(rng, RECORDS)
-    places = [(rng.randint(-2, 2), rng.randint(0, 1), offset) for offset in range(RECORDS)]
-    rng.shuffle(places)
-    parts = []
-    for _ in range(CUTS):
-        count = rng.randint(1, MOST_PARTS)
-        parts.append([rng.randrange(count) for _ in range(RECORDS)])
-    return Drawn(columns, places, parts)
+    return draw(20260102, most_parts=MOST_PARTS)
 
 
 @pytest.fixture(scope="module")
 def spark(drawn: Drawn) -> Any:
     """Return a session whose `drawn` has every record once per cut."""
-    arrays = {
-        f"c{at}": pa.array(drawn.columns[name], column_type(name).arrow)
-        for at, name in enumerate(COLUMNS)
-    }
-    fields = [pa.array(each) for each in zip(*drawn.places, strict=True)]
-    types = [part.arrow for part in PLACE.parts]
-    arrays["place"] = pa.StructArray.from_arrays(
-        [field.cast(type) for field, type in zip(fields, types, strict=True)], PLACE.names
-    )
-    arrays["parts"] = pa.array([list(each) for each in zip(*drawn.parts, strict=True)])
     session = start_spark().newSession()
-    frame = session.createDataFrame(pa.table(arrays)).coalesce(1)
+    frame = session.createDataFrame(drawn.table()).coalesce(1)
     frame.selectExpr("*", "posexplode(parts) AS (cut, part)").createOrReplaceTempView("drawn")
     return session
 
@@ -139,8 +110,7 @@ def test_every_cut_and_order_gives_the_answer(
     case: Case, drawn: Drawn, spark: Any, store: duckdb.DuckDBPyConnection
 ) -> None:
     made = case.make()
-    column = f"c{list(COLUMNS).index(case.column)}"
-    rows = item_rows(spark, made, column, "cut, part", "drawn")
+    rows = item_rows(spark, made, column_name(case.column), "cut, part", "drawn")
     call = Call("a0", case.function, "x", None, case.parameters)
     taken = [
         Taken(*each)

@@ -1,11 +1,38 @@
-"""Compare an engine's answer with the reference's."""
+"""Compare an engine's answer with the reference's, after random logs, cuts and crashes too."""
 
+import os
 from collections import Counter
 from datetime import datetime
 
+from hypothesis import HealthCheck, settings
+
+from headrace.engine.settings import Settings
 from headrace.log import Range
 from headrace.reference import Record, answer
-from headrace.testing import Harness
+from headrace.testing import Harness, harness
+from headrace.testing.strategies import Script, play
+
+__all__ = ["any_split", "assert_agrees_with_the_reference", "assert_the_cuts_do_not_show"]
+
+TIMES = os.environ.get("HEADRACE_TIMES")  # `make soak` has so many times the examples, all new
+
+
+def any_split(examples: int) -> settings:
+    """Return how a property over random scripts is tried: the same examples in every run."""
+    return settings(
+        deadline=None,
+        max_examples=examples * int(TIMES or 1),
+        derandomize=TIMES is None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def assert_the_cuts_do_not_show(script: Script, definitions: str, chosen: Settings) -> None:
+    """Check that a script's answer is the reference's, which knows no turns."""
+    with harness(definitions, partitions=2, settings=chosen) as h:
+        play(h, script)
+        assert_agrees_with_the_reference(h)
 
 
 def assert_agrees_with_the_reference(harness: Harness) -> None:

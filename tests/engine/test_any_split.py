@@ -5,15 +5,18 @@ random pieces, in both gears, with crashes at random points; afterwards all tabl
 counters equal the reference's, which knows no turns. A mutation shows that the test can fail.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from agreement import assert_agrees_with_the_reference
-from hypothesis import HealthCheck, given, settings
+from agreement import (
+    any_split,
+    assert_agrees_with_the_reference,
+    assert_the_cuts_do_not_show,
+)
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.engine import splits, stamping
@@ -27,7 +30,6 @@ from headrace.time.clocks import Clock, Mark, Stamped
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
-CASES = int(os.environ.get("HEADRACE_CASES", "200"))  # logs, each with its cuts and crashes
 STREAM = """
 CREATE STREAM events{number} (
   id STRING NOT NULL, k STRING, x BIGINT, amount DECIMAL(10,2), f DOUBLE, ts TIMESTAMP NOT NULL,
@@ -103,13 +105,6 @@ PROJECT = "".join((STREAM + view).format(number=number) for number, view in enum
 WINDOWED = (STREAM + VIEWS[0]).format(number=0)
 # Long turns cut even these small logs into several splits, and save clocks all along.
 SHORT_SPLITS = Settings(split_records=8, seed_records=5)
-ANY_SPLIT = settings(
-    deadline=None,
-    max_examples=CASES // LOGS,
-    derandomize="HEADRACE_CASES" not in os.environ,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
 
 
 def values(event_time: datetime) -> st.SearchStrategy[Value]:
@@ -129,13 +124,7 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     return st.one_of(good, good, good, good, st.sampled_from(broken))
 
 
-def check(script: Script, definitions: str, chosen: Settings) -> None:
-    with harness(definitions, partitions=2, settings=chosen) as h:
-        play(h, script)
-        assert_agrees_with_the_reference(h)
-
-
-@ANY_SPLIT
+@any_split(200 // LOGS)
 @given(
     script=scripts(
         values,
@@ -147,7 +136,7 @@ def check(script: Script, definitions: str, chosen: Settings) -> None:
     chosen=st.sampled_from([Settings(), SHORT_SPLITS]),
 )
 def test_the_cut_into_turns_never_shows(script: Script, chosen: Settings) -> None:
-    check(script, PROJECT, chosen)
+    assert_the_cuts_do_not_show(script, PROJECT, chosen)
 
 
 def test_a_clock_per_turn_instead_of_per_record_would_be_caught(
@@ -176,9 +165,10 @@ def test_a_clock_per_turn_instead_of_per_record_would_be_caught(
     # The second record closes the first one's window; the third comes too late for it.
     log = [Append("events0", 0, at(second), arrive(second + 1)) for second in (1, 100, 2)]
     with pytest.raises(AssertionError):
-        check([*log, Turn(None, "short")], WINDOWED, Settings())
+        assert_the_cuts_do_not_show([*log, Turn(None, "short")], WINDOWED, Settings())
     # Cut between the records, even the wrong clock is right: only cuts that differ show it.
-    check([step for record in log for step in (record, Turn(None, "short"))], WINDOWED, Settings())
+    cut = [step for record in log for step in (record, Turn(None, "short"))]
+    assert_the_cuts_do_not_show(cut, WINDOWED, Settings())
 
 
 def late_from_the_split_on() -> Script:
@@ -196,11 +186,11 @@ def test_the_parts_of_a_range_without_saved_clocks_are_measured_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     script = [*late_from_the_split_on(), Turn(None, "long")]
-    check(script, WINDOWED, SHORT_SPLITS)
+    assert_the_cuts_do_not_show(script, WINDOWED, SHORT_SPLITS)
     # The mutation: every part begins with the clock of the first.
     monkeypatch.setattr(splits, "after_span", lambda first, *_: first)
     with pytest.raises(AssertionError):
-        check(script, WINDOWED, SHORT_SPLITS)
+        assert_the_cuts_do_not_show(script, WINDOWED, SHORT_SPLITS)
 
 
 def test_a_replay_begins_its_splits_at_saved_clocks(monkeypatch: pytest.MonkeyPatch) -> None:

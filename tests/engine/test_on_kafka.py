@@ -13,12 +13,12 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from agreement import assert_agrees_with_the_reference
+from agreement import any_split, assert_agrees_with_the_reference
 from confluent_kafka import Producer as KafkaProducer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from shop import SHOP, payments
-from test_any_split import ANY_SPLIT, LOGS, PROJECT, SHORT_SPLITS, values
+from test_any_split import LOGS, PROJECT, SHORT_SPLITS, values
 
 from headrace.engine.running import run_engine
 from headrace.engine.settings import Settings
@@ -29,9 +29,6 @@ from headrace.testing.harness import to_json
 from headrace.testing.strategies import Script, play, scripts
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-
-# A log on Kafka takes some ten times as long to fill as an embedded one.
-CASES = 6
 
 
 def on(broker: Broker, prefix: str) -> Callable[[Path, Callable[[], int]], Log]:
@@ -60,7 +57,7 @@ def abort_one(broker: Broker, topic: str) -> None:
     producer.abort_transaction(30)
 
 
-@settings(ANY_SPLIT, max_examples=CASES)
+@any_split(6)  # a log on Kafka takes some ten times as long to fill as an embedded one
 @given(
     script=scripts(values, streams=[f"events{number}" for number in range(LOGS)], max_records=8),
     chosen=st.sampled_from([Settings(), SHORT_SPLITS]),

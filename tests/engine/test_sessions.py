@@ -6,15 +6,18 @@ the reference's. Mutations show that the tests can fail.
 """
 
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from agreement import assert_agrees_with_the_reference
-from hypothesis import HealthCheck, given, settings
+from agreement import (
+    any_split,
+    assert_agrees_with_the_reference,
+    assert_the_cuts_do_not_show,
+)
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.engine.settings import Settings
@@ -25,11 +28,10 @@ from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_tables import physical
 from headrace.testing import Harness, harness
 from headrace.testing.harness import Value
-from headrace.testing.strategies import Append, Script, Turn, play, scripts
+from headrace.testing.strategies import Append, Script, Turn, scripts
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
-CASES = int(os.environ.get("HEADRACE_CASES", "200"))  # logs, each with its cuts and crashes
 STREAM = """
 CREATE STREAM clicks{number} (
   user STRING, x BIGINT, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS
@@ -241,13 +243,6 @@ LOGS = len(VIEWS)
 PROJECT = "".join((STREAM + view).format(number=number) for number, view in enumerate(VIEWS))
 # Folds are cut in three, and long turns into several splits, even of these small logs.
 SPLIT = Settings(split_records=8, seed_records=5, split_folds=3)
-ANY_SPLIT = settings(
-    deadline=None,
-    max_examples=CASES // (2 * LOGS),
-    derandomize="HEADRACE_CASES" not in os.environ,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
 
 
 def values(event_time: datetime) -> st.SearchStrategy[Value]:
@@ -264,25 +259,19 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     return st.one_of(*[good] * 9, st.sampled_from(broken))
 
 
-def check(script: Script, definitions: str, chosen: Settings) -> None:
-    with harness(definitions, partitions=2, settings=chosen) as h:
-        play(h, script)
-        assert_agrees_with_the_reference(h)
-
-
-@ANY_SPLIT
+@any_split(100 // LOGS)
 @given(
     script=scripts(values, streams=[f"clicks{number}" for number in range(LOGS)], max_records=14),
     chosen=st.sampled_from([Settings(), SPLIT]),
 )
 def test_the_cut_into_turns_never_shows(script: Script, chosen: Settings) -> None:
-    check(script, PROJECT, chosen)
+    assert_the_cuts_do_not_show(script, PROJECT, chosen)
 
 
 def test_a_merge_that_overlooks_a_session_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [Append("clicks", 0, click("a", second), at(second)) for second in (0, 20, 10)]
     script = [each for step in steps for each in (step, Turn(None, "short"))]
-    check(script, CLICKS + VISITS, Settings())
+    assert_the_cuts_do_not_show(script, CLICKS + VISITS, Settings())
 
     # The mutation: what earlier turns brought is not looked at.
     def insert(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table]) -> None:
@@ -291,4 +280,4 @@ def test_a_merge_that_overlooks_a_session_would_be_caught(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(duckdb_commit, "merge_sessions", insert)
     with pytest.raises(AssertionError):
-        check(script, CLICKS + VISITS, Settings())
+        assert_the_cuts_do_not_show(script, CLICKS + VISITS, Settings())

@@ -5,15 +5,14 @@ and counters equal the reference's. State is lost, damaged, shared between units
 afterwards the folder holds what the manifests name and nothing else.
 """
 
-import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from agreement import assert_agrees_with_the_reference
-from hypothesis import HealthCheck, given, settings
+from agreement import any_split, assert_agrees_with_the_reference
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace import faults
@@ -32,7 +31,6 @@ from headrace.time.clocks import NEVER
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
-CASES = int(os.environ.get("HEADRACE_CASES", "200")) // 8
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PAYMENTS = """
 CREATE STREAM payments (
@@ -100,13 +98,7 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     return st.one_of(good, good, good, good, good, st.sampled_from(broken))
 
 
-@settings(
-    deadline=None,
-    max_examples=CASES,
-    derandomize="HEADRACE_CASES" not in os.environ,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+@any_split(25)
 @given(
     script=scripts(values, streams=["payments", "numbered"], max_records=30),
     chosen=st.sampled_from([Settings(), Settings(split_records=8, seed_records=5)]),
