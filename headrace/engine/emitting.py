@@ -8,7 +8,14 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from headrace.ledger.entries import Emission, Progress, StreamPartition, Swap, Telling
+from headrace.ledger.entries import (
+    Emission,
+    Progress,
+    StreamPartition,
+    Swap,
+    Telling,
+    When,
+)
 from headrace.model.definitions import Sink, View
 from headrace.plan.fold import Fold
 from headrace.plan.tables import Table
@@ -87,10 +94,10 @@ class Emitting:
     def told(self, emissions: Iterable[Emission]) -> None:
         """Note what a committed turn has told."""
         for emission in emissions:
-            if emission.every and emission.due:
+            if emission.when is When.WITH_KEPT:
                 self._told_us[emission.sink] = self.wall()
                 self._waiting.discard(emission.sink)
-            elif emission.every:
+            elif emission.when is When.LATER:
                 self._waiting.add(emission.sink)
 
     def is_due(self, folds: Iterable[Fold]) -> bool:
@@ -106,7 +113,9 @@ class Emitting:
 
     def _emission(self, sink: Sink, table: Table, before_us: int, after_us: int) -> Emission:
         view = self.views[sink.view]
-        every = view.emit == "every"
+        when = When.NOW
+        if view.emit == "every":
+            when = When.WITH_KEPT if self._due(sink) else When.LATER
         return Emission(
             sink.name,
             sink.topic,
@@ -115,8 +124,7 @@ class Emitting:
             before_us,
             after_us,
             final=view.emit == "final",
-            every=every,
-            due=not every or self._due(sink),
+            when=when,
         )
 
     def _due(self, sink: Sink) -> bool:

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -72,28 +72,9 @@ def find_duplicates(
     LogError, Unreachable, StateDamaged, DiskFull; then nothing that was written is left.
     EngineError: Spark's own failure.
     """
-    spans = [assignment.range.span for assignment in assignments]
-    bases = [0, *accumulate(spans)]
+    bases = [0, *accumulate(assignment.range.span for assignment in assignments)]
     tasks = _count_tasks(bases[-1], session.sparkContext.defaultParallelism)
-    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_BLOCKS_AT_ONCE))
-    types = {"task": "INT", "first": "BIGINT"}
-    schema = ", ".join(f"{name} {types.get(name, 'BINARY')}" for name in _BLOCKS.names)
-    blocks = session.range(len(assignments), numPartitions=len(assignments)).mapInArrow(
-        _hashing(stream, assignments, bases, tasks), schema
-    )
-    decided = blocks.repartitionById(tasks, "task").mapInArrow(
-        _deciding(stream, memory, tasks), "side BINARY"
-    )
-    try:
-        rows = decided.collect()
-    except (PySparkException, Py4JJavaError) as error:
-        first_line = str(error).strip().splitlines()[0]
-        raise EngineError(
-            f"stream {stream.name}: the search for duplicates fails in Spark: {first_line}. The "
-            f"turn is not committed, and nothing is lost. Run again; should it fail again, give "
-            f"Spark's workers more memory, or lower max_turn_records in headrace.toml."
-        ) from error
-    sides = [pa.ipc.open_stream(bytes(row.side)).read_all() for row in rows]
+    sides = _run(session, stream, assignments, bases, tasks, memory)
     flags = np.zeros(bases[-1], dtype=bool)
     runs: list[Run] = []
     idle = set(range(tasks))
@@ -113,12 +94,42 @@ def find_duplicates(
         runs += State(memory.folder, memory.runs, _shards(task, tasks)).runs
     found_in: list[Assignment] = []
     by_partition: dict[int, list[OffsetSet]] = {}
-    for assignment, base, span in zip(assignments, bases, spans, strict=False):
-        here = OffsetSet.of(assignment.range.start, flags[base : base + span])
+    for assignment, (base, end) in zip(assignments, pairwise(bases), strict=True):
+        here = OffsetSet.of(assignment.range.start, flags[base:end])
         found_in.append(replace(assignment, duplicates=here))
         by_partition.setdefault(assignment.range.partition.number, []).append(here)
     joined = {number: _join(sets) for number, sets in by_partition.items()}
     return found_in, Stepped(join_runs(runs), joined)
+
+
+def _run(
+    session: SparkSession,
+    stream: Stream,
+    assignments: Sequence[Assignment],
+    bases: Sequence[int],
+    tasks: int,
+    memory: Memory,
+) -> list[pa.Table]:
+    """Return what every deciding task has found or failed with. EngineError."""
+    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_BLOCKS_AT_ONCE))
+    types = {"task": "INT", "first": "BIGINT"}
+    schema = ", ".join(f"{name} {types.get(name, 'BINARY')}" for name in _BLOCKS.names)
+    blocks = session.range(len(assignments), numPartitions=len(assignments)).mapInArrow(
+        _hashing(stream, assignments, bases, tasks), schema
+    )
+    decided = blocks.repartitionById(tasks, "task").mapInArrow(
+        _deciding(stream, memory, tasks), "side BINARY"
+    )
+    try:
+        rows = decided.collect()
+    except (PySparkException, Py4JJavaError) as error:
+        first_line = str(error).strip().splitlines()[0]
+        raise EngineError(
+            f"stream {stream.name}: the search for duplicates fails in Spark: {first_line}. The "
+            f"turn is not committed, and nothing is lost. Run again; should it fail again, give "
+            f"Spark's workers more memory, or lower max_turn_records in headrace.toml."
+        ) from error
+    return [pa.ipc.open_stream(bytes(row.side)).read_all() for row in rows]
 
 
 def _count_tasks(records: int, cores: int) -> int:

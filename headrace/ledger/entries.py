@@ -39,6 +39,7 @@ __all__ = [
     "Swap",
     "Telling",
     "TurnReport",
+    "When",
 ]
 
 #: The unit that all streams and views commit in, unless one replays or failed.
@@ -141,12 +142,20 @@ class OutboxEntry:
     reasons: pa.Array
 
 
+class When(StrEnum):
+    """When a sink is told what a turn changes."""
+
+    NOW = "now"
+    LATER = "later"  # it is kept beside what was not told before
+    WITH_KEPT = "with kept"  # it is time for all that was kept, and this
+
+
 @dataclass(frozen=True)
 class Emission:
     """What a turn has to tell one sink: how the rows of its view change.
 
     W goes from `before_us` to `after_us`; NEVER is -infinity. With `final` only closed rows are
-    told. With `every` what changes is kept until it is `due`.
+    told.
     """
 
     sink: str
@@ -156,8 +165,7 @@ class Emission:
     before_us: int
     after_us: int
     final: bool = False
-    every: bool = False
-    due: bool = True
+    when: When = When.NOW
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 
 from headrace.errors import MergeFailed
-from headrace.ledger.entries import Emission
+from headrace.ledger.entries import Emission, When
 from headrace.plan.tables import GROUP, Rows, Table, quote
 from headrace.schema.types import parse_type
 from headrace.store.duckdb_file import DuckDBFile
@@ -65,15 +65,15 @@ class Teller:
         pending = _pending(self.emission.sink)
         touched, before, after = map(self._name, ("touched", "before", "after"))
         keys = _names(_rows(self.emission.table))
-        if self.emission.every:
+        if self.emission.when is not When.NOW:
             self._keep(pending, touched, before, keys)
-        if self.emission.every and self.emission.due:
+        if self.emission.when is When.WITH_KEPT:
             self.file.run(f"DELETE FROM {touched}")
             self.file.run(f"INSERT INTO {touched} SELECT {', '.join(keys)} FROM {pending}")
             self.file.run(f"DELETE FROM {before}")
             self.file.run(f"INSERT INTO {before} SELECT * FROM {pending} WHERE __row IS NOT NULL")
             self.file.run(f"DELETE FROM {pending}")
-        if self.emission.due:
+        if self.emission.when is not When.LATER:
             self._take_images("after")
             _emit(self.file, self.emission, before, after, keys)
             self.file.run(f"DROP TABLE {after}")

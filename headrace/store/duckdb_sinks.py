@@ -6,7 +6,7 @@ Every function here writes within the caller's transaction.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from headrace.ledger.entries import Emission, Swap, Telling
+from headrace.ledger.entries import Emission, Swap, Telling, When
 from headrace.store.duckdb_emission import (
     Teller,
     forget_pending,
@@ -40,7 +40,7 @@ def set_sinks(file: DuckDBFile, sinks: Sequence[tuple[Telling, Emission | None]]
         if old is None or old.version != telling.version:
             tell_all(file, emission)
             _note_version(file, emission)
-        elif not emission.every:
+        elif emission.when is When.NOW:
             _tell_pending(file, emission)  # its view was told now and then before
             forget_pending(file, emission.sink)
     for gone in known.values():
@@ -70,7 +70,7 @@ def tell_swaps(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
 
 def _tell_pending(file: DuckDBFile, emission: Emission) -> None:
     if has_pending(file, emission.sink):
-        now = replace(emission, every=True, due=True, before_us=emission.after_us)
+        now = replace(emission, when=When.WITH_KEPT, before_us=emission.after_us)
         teller = Teller(file, now, 0)
         teller.look([])
         teller.tell()
