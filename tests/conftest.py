@@ -33,6 +33,9 @@ SLOW = (
 )
 HERE = Path(__file__).parent
 
+# Java compiles once and quickly: what tests start does not live long enough for more.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # Helper modules stand beside the tests that use them.
 for folder in HERE.iterdir():
     if folder.is_dir() and not (folder / "__init__.py").exists():

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +290,11 @@ class Harness:
 def _parse(definitions: str | Path) -> Project:
     if isinstance(definitions, Path):
         return parse_project({file.name: file.read_text() for file in definitions.glob("*.sql")})
+    return _parse_text(definitions)
+
+
+@lru_cache(maxsize=32)  # a property test opens the same project again and again
+def _parse_text(definitions: str) -> Project:
     return parse_project({"test.sql": definitions})
 
 

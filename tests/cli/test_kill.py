@@ -57,9 +57,7 @@ def side_places(log: EmbeddedLog, topic: str) -> list[tuple[bytes, bytes, bytes]
 
 
 def test_kill_dash_nine_at_twenty_random_moments_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    # Compiled once and quickly: these engines do not live long.
-    options = '"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1"'
-    (tmp_path / "headrace.toml").write_text(f'[project]\nname = "killed"\n[spark]\n{options}\n')
+    (tmp_path / "headrace.toml").write_text('[project]\nname = "killed"\n')
     (tmp_path / "shop.sql").write_text(SHOP)
     log = EmbeddedLog(tmp_path / ".headrace" / "log")
     log.create_topic("payments", partitions=4)
