@@ -6,6 +6,7 @@ the same questions; more than once, so that what crashes leave behind would show
 
 import pytest
 from agreement import assert_agrees_with_the_reference
+from crashing import crash_at_every_point
 from shop import SHOP, payments
 
 from headrace import faults
@@ -32,20 +33,10 @@ def test_every_fault_point_of_a_turn_is_tested_here() -> None:
 
 
 @pytest.mark.parametrize("gear", ["short", "long"])
-@pytest.mark.parametrize("point", TURN_POINTS)
-def test_a_crash_at_any_step_changes_nothing(point: str, gear: str) -> None:
+def test_a_crash_at_any_step_changes_nothing(gear: str) -> None:
     with harness(SHOP, partitions=2, settings=Settings()) as h:
-        for round in range(2):
-            append(h, round * 30, 30)
-            h.crash(point)
-            h.turn(gear=gear)
-            assert h.crashed, f"{point} was not reached"
-            h.restart()
-        while h.turn():
-            pass
-        assert_agrees_with_the_reference(h)
-        if point == "during_publish":
-            h.audit()
+        crash_at_every_point(h, TURN_POINTS, lambda number: append(h, number * 8, 8), gear=gear)
+        h.audit()
         assert sorted(path.name for path in h.folder.iterdir()) in (
             ["log", "store.duckdb"],
             ["log", "store.duckdb", "store.duckdb.wal"],

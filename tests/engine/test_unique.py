@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from agreement import any_split, assert_agrees_with_the_reference
+from crashing import crash_at_every_point
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -124,26 +125,23 @@ def test_ids_that_are_forgotten_too_early_would_be_caught(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("gear", ["short", "long"])
-@pytest.mark.parametrize("point", [*TURN_POINTS, "state_before_rename"])
-def test_a_crash_at_any_step_changes_nothing_and_leaves_no_file(point: str, gear: str) -> None:
-    if (point, gear) == ("state_before_rename", "long"):
-        pytest.skip("in a long turn tasks write the files, where a fault point is not armed")
+def test_a_crash_at_any_step_changes_nothing_and_leaves_no_file(gear: str) -> None:
+    # In a long turn tasks write the files, in processes where no fault point is armed.
+    points = [*TURN_POINTS, "state_before_rename"] if gear == "short" else TURN_POINTS
     with harness(SHOP, partitions=2) as h:
-        append(h, 0, 10)
-        h.turn(gear=gear)
-        for round in range(1, 3):
-            append(h, round * 20, 20)
-            h.crash(point)
-            h.turn(gear=gear)
-            assert h.crashed, f"{point} was not reached"
-            h.restart()
+
+        def check_files() -> None:
             assert state_files(h) == named_files(h)
-        while h.turn(gear=gear):
-            pass
-        assert_agrees_with_the_reference(h)
+
+        crash_at_every_point(
+            h,
+            points,
+            lambda number: append(h, number * 15, 12),
+            gear=gear,
+            after_restart=check_files,
+        )
         assert_nothing_is_left_behind(h)
-        if point == "after_step":
-            h.audit()
+        h.audit()
 
 
 def test_the_gears_go_on_with_each_others_state() -> None:
