@@ -1,22 +1,31 @@
 """Run the fold of one view in Spark, without the records that its expressions fail on.
 
-Spark runs with ANSI on, so one record can fail a job. Then one job finds all that do (probing.py).
+Spark runs with ANSI on, so one record can fail a job. Then one job marks all that do (probing.py).
 Each is folded by itself, which gives Spark's error as the reason why it is dead for the view, and
-the rest is folded together. Should the probe find none, the rows are halved until one stands alone.
+the rest is folded together. Should the probe mark none, the rows are halved until one stands alone.
+
+Promises:
+- A record is dead when its fold fails by itself and one of the view's expressions fails on it,
+  whatever Spark calls the error. What fails for another reason fails the view: no record is dead
+  because memory, disk, network or a worker failed.
+- A mark is a hint: a record that folds by itself is folded. (Spark's functions that build a map
+  keep the keys of one that they failed on, and then find the same keys twice in the next ones.) So
+  after a mark that does not hold, the others marked are folded together first.
 """
 
-import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headrace.engine.late_records import late_reasons
 from headrace.engine.probing import failing_rows
+from headrace.engine.spark_errors import SPARK_ERRORS, SparkError, explain
 from headrace.engine.stamping import Dead, Summary
 from headrace.errors import ViewFailed
 from headrace.plan.fold import Fold
@@ -24,8 +33,6 @@ from headrace.plan.tables import Table
 
 __all__ = ["Outcome", "TooManyFailures", "fold_frame", "fold_rows"]
 
-# SQLSTATE classes of errors that a value causes: data exceptions, and raise_error().
-_RECORD_FAULTS = ("22", "P0001")
 _COUNTS = (
     "records", "folded", "corrected", "skipped", "late_records", "late_throughout", "late_pairs",
     "dead_count",
@@ -164,9 +171,11 @@ def _pairs(fold: Fold, delta: pa.Table) -> int:
 def fold_frame(fold: Fold, session: SparkSession) -> pa.Table:
     """Run a fold over the relation `__input` of a session and return its result.
 
-    What Spark raises passes through: `record_fault` tells whose fault it is.
+    ViewFailed: Spark does not take the query. What Spark raises as it runs it passes through.
     """
-    return session.sql(fold.query).toArrow()
+    with _without_records(fold):
+        query = session.sql(fold.query)
+    return query.toArrow()
 
 
 def fold_rows(
@@ -180,60 +189,95 @@ def fold_rows(
     """Fold rows that are in memory, as one task. ViewFailed, TooManyFailures."""
     outcome = Outcome()
     jobs = 0
+    bound = None if max_jobs is None else max_jobs + parts
     size = max(1, -(-rows.num_rows // parts))
-    left = [rows.slice(start, size) for start in range(0, rows.num_rows, size)]
+    left = [_Part(rows.slice(start, size)) for start in range(0, rows.num_rows, size)]
     while left:
         part = left.pop()
+        tried, later = part.next_to_try()
         jobs += 1
-        if max_jobs is not None and jobs > max_jobs + parts:
+        if bound is not None and jobs > bound:
             raise TooManyFailures
         try:
-            session.createDataFrame(part).coalesce(1).createOrReplaceTempView("__input")
-            outcome.add(fold, fold_frame(fold, session))
-        except (PySparkException, Py4JJavaError) as error:
-            reason = record_fault(fold, error)
-            if part.num_rows == 1:
-                outcome.add_dead(part, reason)
+            outcome.add(fold, _fold_part(fold, session, tried))
+            held = None
+        except SPARK_ERRORS as error:
+            held = 0 if part.held is None else part.held + 1
+            explained = explain(error)
+            jobs += tried.num_rows > 1 or not explained.of_value  # a probe
+            if tried.num_rows > 1:
+                left += _apart(fold, session, tried, error)
+            elif explained.of_value or _fails(fold, session, tried):
+                outcome.add_dead(tried, explained.sentence)
             else:
-                failing = _probed(fold, session, part)
-                jobs += 1
-                if max_jobs is not None and jobs + failing.sum() > max_jobs + parts:
-                    raise TooManyFailures from error
-                left += _apart(part, failing)
+                raise _view_failed(fold, error) from error
+        if later.num_rows:
+            # The first mark that holds may have made the others; two in a row are believed.
+            believed = later.num_rows if held is not None and held > 1 else 0
+            if bound is not None and jobs + believed > bound:
+                raise TooManyFailures
+            left.append(_Part(later, held))
     return outcome
 
 
-def _probed(fold: Fold, session: SparkSession, rows: pa.Table) -> np.ndarray:
+class _Part(NamedTuple):
+    """Rows to fold together; or, where a probe has marked them, one by one while marks hold."""
+
+    rows: pa.Table
+    held: int | None = None  # of marked rows: how many marks before them held, one after the other
+
+    def next_to_try(self) -> tuple[pa.Table, pa.Table]:
+        """Return the rows to fold now, and those to fold later."""
+        now = self.rows.num_rows if self.held is None else 1
+        return self.rows.slice(0, now), self.rows.slice(now)
+
+
+def _fold_part(fold: Fold, session: SparkSession, rows: pa.Table) -> pa.Table:
+    with _without_records(fold):
+        session.createDataFrame(rows).coalesce(1).createOrReplaceTempView("__input")
+    return fold_frame(fold, session)
+
+
+def _apart(fold: Fold, session: SparkSession, rows: pa.Table, error: SparkError) -> list[_Part]:
+    """Return rows whose fold fails in the parts to try next. ViewFailed: no expression fails."""
     try:
-        return failing_rows(fold, session, rows)
-    except (PySparkException, Py4JJavaError) as error:
-        record_fault(fold, error)
-        return np.zeros(rows.num_rows, dtype=bool)
-
-
-def _apart(rows: pa.Table, failing: np.ndarray) -> list[pa.Table]:
-    """Return the failing rows one by one, and the others, together if some were found."""
+        failing = failing_rows(fold, session, rows)
+    except SPARK_ERRORS:
+        # Spark may fail on a record in another way because of one that it failed on before.
+        failing = np.zeros(rows.num_rows, dtype=bool)
+    else:
+        if not failing.any() and not explain(error).of_value:
+            raise _view_failed(fold, error) from error
     if failing.any():
-        alone = [rows.slice(int(number), 1) for number in np.flatnonzero(failing)]
         sound = rows.filter(pa.array(~failing))
-        return [sound, *reversed(alone)] if sound.num_rows else alone[::-1]
+        parts = [_Part(sound), _Part(rows.filter(pa.array(failing)), held=0)]
+        return [part for part in parts if part.rows.num_rows]
     half = rows.num_rows // 2
-    return [rows.slice(half), rows.slice(0, half)]
+    return [_Part(rows.slice(half)), _Part(rows.slice(0, half))]
 
 
-def record_fault(fold: Fold, error: Exception) -> str:
-    """Return the reason when a record's value caused an error. ViewFailed: it is the view's."""
-    state, message = None, str(error)
-    if isinstance(error, PySparkException):
-        state, message = error.getSqlState(), error.getMessage() or message
-    first_line = message.strip().splitlines()[0] if message.strip() else type(error).__name__
-    # Spark's advice to turn its checks off would break promise 2.
-    first_line = re.sub(r" If necessary set \S+ to \S+ to bypass this error\.", "", first_line)
-    first_line = first_line.removeprefix("[USER_RAISED_EXCEPTION] ")
-    if state is not None and state.startswith(_RECORD_FAULTS):
-        return first_line
-    raise ViewFailed(
-        f"view {fold.name}: its work fails, and not because of one record: {first_line}. The other "
-        f"views go on. Mend the cause and run again: it goes on from where it stopped.",
+def _fails(fold: Fold, session: SparkSession, row: pa.Table) -> bool:
+    """Return whether an expression fails on a record, asked of the expressions alone. ViewFailed.
+
+    Memory, disk, network, a lost worker: no record is dead because of them.
+    """
+    with _without_records(fold):
+        return bool(failing_rows(fold, session, row).any())
+
+
+@contextmanager
+def _without_records(fold: Fold) -> Iterator[None]:
+    """Do what fails for no record's sake. ViewFailed."""
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        raise _view_failed(fold, error) from error
+
+
+def _view_failed(fold: Fold, error: SparkError) -> ViewFailed:
+    return ViewFailed(
+        f"view {fold.name}: its work fails, and not because of one record: "
+        f"{explain(error).sentence}. The other views go on. Mend the cause and run again: it goes "
+        f"on from where it stopped.",
         view=fold.name,
-    ) from error
+    )

@@ -6,18 +6,18 @@
   aggregates on all cores.
 """
 
+import logging
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.engine.folding import Outcome, fold_frame, fold_rows, record_fault
+from headrace.engine.folding import Outcome, fold_frame, fold_rows
 from headrace.engine.offset_sets import NO_OFFSETS
 from headrace.engine.outset import Outset
+from headrace.engine.spark_errors import SPARK_ERRORS, explain
 from headrace.engine.splits import Assignment, assign, split_frame
 from headrace.engine.stamping import Clocks, Stamper, Summary, gather, input_schema
 from headrace.engine.unique_tasks import find_duplicates
@@ -31,6 +31,8 @@ from headrace.schema.json import Decoded
 from headrace.store.base import Store
 
 __all__ = ["Gear", "LongGear", "ShortGear"]
+
+logger = logging.getLogger("headrace.turn")
 
 
 class Gear(Protocol):
@@ -247,8 +249,15 @@ class LongGear:
             return outcome
         try:
             outcome.add(fold, fold_frame(fold, session))
-        except (PySparkException, Py4JJavaError) as error:
-            record_fault(fold, error)
+        except SPARK_ERRORS as error:
+            explained = explain(error)
+            if not explained.of_value:
+                # A record may be the reason all the same, and the slices will tell.
+                logger.warning(
+                    "view %s: turn %d fails in Spark's tasks, so its records are folded slice by "
+                    "slice: %s",
+                    fold.name, self._planned.turn, explained.sentence,
+                )  # fmt: skip
             return self._fold_in_slices(fold)
         self._sides[fold.stream.name] = outcome.summaries
         return outcome

@@ -19,11 +19,10 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headrace.engine.offset_sets import OffsetSet
+from headrace.engine.spark_errors import SPARK_ERRORS, explain
 from headrace.engine.splits import (
     Assignment,
     Task,
@@ -122,12 +121,12 @@ def _run(
     )
     try:
         rows = decided.collect()
-    except (PySparkException, Py4JJavaError) as error:
-        first_line = str(error).strip().splitlines()[0]
+    except SPARK_ERRORS as error:
         raise EngineError(
-            f"stream {stream.name}: the search for duplicates fails in Spark: {first_line}. The "
-            f"turn is not committed, and nothing is lost. Run again; should it fail again, give "
-            f"Spark's workers more memory, or lower max_turn_records in headrace.toml."
+            f"stream {stream.name}: the search for duplicates fails in Spark: "
+            f"{explain(error).sentence}. The turn is not committed, and nothing is lost. Run "
+            f"again; should it fail again, give Spark's workers more memory, or lower "
+            f"max_turn_records in headrace.toml."
         ) from error
     return [pa.ipc.open_stream(bytes(row.side)).read_all() for row in rows]
 
