@@ -45,11 +45,13 @@ def _translate(node: exp.Expr, references: Mapping[str, str]) -> exp.Expr:
     if isinstance(node, exp.Column):
         return sqlglot.parse_one(f"({references[node.name]})", read="duckdb")
     if isinstance(node, exp.Div):
-        # Spark divides integers as DOUBLE and fails on zero; the store would answer infinity.
+        # Spark divides integers as DOUBLE and fails on zero, unless there is nothing to divide; the
+        # store would answer infinity.
         dividend = _store_text(node.this.sql(dialect="spark"), references)
         divisor = _store_text(node.expression.sql(dialect="spark"), references)
         return sqlglot.parse_one(
-            f"CASE WHEN ({divisor}) = 0 THEN error('division by zero') "
+            f"CASE WHEN ({divisor}) = 0 AND ({dividend}) IS NOT NULL "
+            f"THEN error('division by zero') "
             f"ELSE CAST(({dividend}) AS DOUBLE) / CAST(({divisor}) AS DOUBLE) END",
             read="duckdb",
         )

@@ -100,13 +100,16 @@ def _to_duckdb(expression: str) -> str:
 
 
 def _guarded(node: exp.Binary) -> exp.Expr:
-    """Return a division that fails on zero, where DuckDB would answer infinity or null."""
+    """Return a division that fails on zero, where DuckDB would answer infinity or null.
+
+    As in Spark, NULL divided by zero is NULL.
+    """
     operators: Mapping[type, str] = {exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%"}
     dividend, divisor = (
         side.sql(dialect="duckdb", identify=True) for side in (node.this, node.expression)
     )
     return parse_one(
-        f"CASE WHEN ({divisor}) = 0 THEN error('division by zero') "
+        f"CASE WHEN ({divisor}) = 0 AND ({dividend}) IS NOT NULL THEN error('division by zero') "
         f"ELSE ({dividend}) {operators[type(node)]} ({divisor}) END",
         read="duckdb",
     )

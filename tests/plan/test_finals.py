@@ -21,7 +21,7 @@ REFERENCES = {"a0": "a0_0", "a1": "a1_0", "k0": "k0", "window_start": "window_st
         ("a0 > 1 AND k0 IS NULL", "(a0_0) > 1 AND (k0) IS NULL"),
         (
             "a0 / a1",
-            "CASE WHEN ((a1_0)) = 0 THEN ERROR('division by zero') "
+            "CASE WHEN ((a1_0)) = 0 AND NOT ((a0_0)) IS NULL THEN ERROR('division by zero') "
             "ELSE CAST(((a0_0)) AS DOUBLE) / CAST(((a1_0)) AS DOUBLE) END",
         ),
     ],
@@ -39,6 +39,8 @@ def test_an_expression_becomes_sql_of_the_store(expression: str, expected: str) 
         ("8 / (2 / 4)", 16.0),
         ("1 + 1 / 4", 1.25),
         ("CAST(NULL AS DOUBLE) / 2", None),
+        ("CAST(NULL AS DOUBLE) / 0", None),
+        ("0 / CAST(NULL AS DOUBLE)", None),
         ("CASE WHEN 0 = 0 THEN 1 ELSE 1 / 0 END", 1.0),
     ],
 )

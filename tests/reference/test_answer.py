@@ -169,6 +169,11 @@ def test_a_division_by_zero_kills_the_record_for_the_view_alone() -> None:
     }  # fmt: skip
 
 
+def test_nothing_divided_by_zero_is_nothing() -> None:
+    found = ask(VALUES + "SELECT i / 0 AS a, i DIV 0 AS b, i % 0 AS c FROM s", [{"i": None}])
+    assert [(row["a"], row["b"], row["c"]) for row in found.rows["v"]] == [(None, None, None)]
+
+
 def test_a_cast_that_fails_kills_the_record_and_try_cast_does_not() -> None:
     found = ask(VALUES + "SELECT sum(CAST(k AS INT)) AS a FROM s", [{"k": "1"}, {"k": "x"}])
     assert (found.rows["v"], found.dead["v"]) == (
