@@ -1,76 +1,269 @@
 """Expressions over merged aggregates, as SQL of the store.
 
 They are evaluated when a table is read, so a table at a position is a function of the state at
-that position; an expression that fails (a division by zero) fails the read, as in SQL. Allowed is
-what means the same in Spark and in the store; a division of decimals does not, and is refused.
+that position; an expression that fails (a division by zero) fails the read, as in SQL.
+
+Promise: what is accepted means in the store what it means in Spark. Spark tells the type of every
+part. Where the store would compute in another one, the text says which; where the two convert or
+round differently (texts and numbers, casts, a division of decimals) the expression is refused.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
 
 import sqlglot
 from sqlglot import expressions as exp
 
-from headrace.schema.types import DataType
+from headrace.schema.types import DataType, parse_type
 
-__all__ = ["divisions", "store_expression"]
+__all__ = ["Names", "store_expression", "typed_parts"]
+
+_ARITHMETIC = (exp.Abs, exp.Add, exp.Div, exp.Mul, exp.Neg, exp.Sub)
+_COMPARISONS = (
+    exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NEQ, exp.NullSafeEQ,
+    exp.Between, exp.In, exp.Nullif,
+)  # fmt: skip
+#: The store computes with these in their own width, Spark in the wider one, as soon as it can.
+_WIDER = {
+    "TINYINT": parse_type("INT"),
+    "SMALLINT": parse_type("INT"),
+    "FLOAT": parse_type("DOUBLE"),
+}
+_INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_TIME = re.compile(
+    r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)?)?", flags=re.ASCII
+)
 
 
-def divisions(expression: str) -> list[str]:
-    """Return the divisions within an expression as Spark SQL, to ask for their types."""
-    tree = sqlglot.parse_one(expression, read="spark")
-    return [node.sql(dialect="spark") for node in tree.find_all(exp.Div)]
+@dataclass(frozen=True)
+class Names:
+    """What the names of keys and aggregates are: SQL of the store, and SQL as the user wrote it.
 
-
-def store_expression(expression: str, references: Mapping[str, str]) -> str:
-    """Return Spark SQL over key and aggregate names as SQL of the store.
-
-    `references` gives the store's SQL for every name. ValueError: a cast that rounds or prints
-    differently in the store.
+    `types` has the type of every part of the expressions, by its text.
     """
+
+    references: Mapping[str, str]
+    written: Mapping[str, str]
+    types: Mapping[str, DataType]
+
+
+def typed_parts(expressions: Iterable[str]) -> list[str]:
+    """Return the parts of expressions whose types `Names` needs, as Spark SQL, each once."""
+    texts: dict[str, None] = {}
+    for expression in expressions:
+        texts |= dict.fromkeys(_text(node) for node in _parts(_parse(expression)))
+    return list(texts)
+
+
+def store_expression(expression: str, names: Names) -> str:
+    """Return Spark SQL over names as SQL of the store. ValueError: they differ in what it means."""
+    tree = _parse(expression)
+    if isinstance(tree, exp.Column):
+        return f"({names.references[tree.name]})"
+    parts = [(node, names.types[_text(node)]) for node in _parts(tree)]
+    for node, type in parts:
+        _check(node, type, names)
     # What a name stands for is put in as it is: it may be more than sqlglot can write again.
     mark = "__stands_for_"
     while mark in expression:
         mark += "_"
-    text = _store_text(expression, {name: f"{mark}{name}" for name in references})
-    return re.sub(rf"\b{mark}(\w+)\b", lambda found: references[found[1]], text)
+    root = exp.Paren(this=tree)
+    # From the leaves up, because what is replaced holds what it is over.
+    for node, type in reversed(parts):
+        node.replace(_stored(node, type, mark))
+    text = root.this.sql(dialect="duckdb")
+    return re.sub(rf"\b{mark}(\w+)\b", lambda found: f"({names.references[found[1]]})", text)
 
 
-def _store_text(expression: str, references: Mapping[str, str]) -> str:
-    tree = sqlglot.parse_one(expression, read="spark")
-    return tree.transform(lambda node: _translate(node, references)).sql(dialect="duckdb")
+def _parse(expression: str) -> exp.Expr:
+    return sqlglot.parse_one(expression, read="spark")
 
 
-def _translate(node: exp.Expr, references: Mapping[str, str]) -> exp.Expr:
+def _text(node: exp.Expr) -> str:
+    return node.sql(dialect="spark")
+
+
+def _parts(tree: exp.Expr) -> list[exp.Expr]:
+    """Return every node that has a value of some type, parents before what they are over."""
+    found = []
+    for node in tree.walk(prune=lambda node: isinstance(node, exp.Column | exp.DataType)):
+        branch = isinstance(node, exp.If) and isinstance(node.parent, exp.Case)
+        if not (branch or isinstance(node, exp.Null | exp.Paren | exp.DataType)):
+            found.append(node)
+    return found
+
+
+def _operands(node: exp.Expr) -> list[exp.Expr]:
+    """Return what must be alike for a node to compare or to choose between, NULL left out."""
+    if isinstance(node, exp.Case):
+        found = [each.args["true"] for each in node.args["ifs"]] + [node.args.get("default")]
+    elif isinstance(node, exp.If):
+        found = [node.args["true"], node.args.get("false")]
+    elif isinstance(node, exp.Between):
+        found = [node.this, node.args["low"], node.args["high"]]
+    else:
+        found = [node.this, node.args.get("expression"), *node.expressions]
+    operands = [each.unnest() for each in found if each is not None]
+    return [each for each in operands if not isinstance(each, exp.Null)]
+
+
+def _conditions(node: exp.Expr) -> list[exp.Expr]:
+    """Return what must be a condition within a node."""
+    if isinstance(node, exp.And | exp.Or | exp.Not):
+        found = _operands(node)
+    elif isinstance(node, exp.If | exp.Is):
+        found = [] if isinstance(node.args.get("expression"), exp.Null) else [node.this.unnest()]
+    elif isinstance(node, exp.Case) and node.this is None:
+        found = [each.this.unnest() for each in node.args["ifs"]]
+    else:
+        return []
+    return [each for each in found if not isinstance(each, exp.Null)]
+
+
+def _check(node: exp.Expr, type: DataType, names: Names) -> None:
+    """Refuse what Spark and the store do not do alike. ValueError."""
+    if isinstance(node, exp.Cast):
+        _check_cast(node, names)
+    elif isinstance(node, exp.Div) and type.kind == "DECIMAL":
+        raise ValueError(
+            f"{_say(node, names)} divides decimals, which rounds differently everywhere; write "
+            f"CAST(... AS DOUBLE) / ..., or avg(...)"
+        )
+    elif isinstance(node, _ARITHMETIC):
+        for operand in _operands(node):
+            if not (found := names.types[_text(operand)]).is_numeric:
+                raise ValueError(
+                    f"{_say(node, names)}: {_say(operand, names)} is {found.sql}, and over "
+                    f"aggregates only numbers are computed with; compute it when you read the view"
+                )
+    elif isinstance(node, _COMPARISONS):
+        _check_alike(node, _operands(node), names, ordered=True)
+    elif isinstance(node, exp.Case | exp.Coalesce | exp.If):
+        _check_alike(node, _operands(node), names)
+        if isinstance(node, exp.Case) and node.this is not None:
+            compared = [node.this, *(each.this for each in node.args["ifs"])]
+            compared = [each.unnest() for each in compared]
+            compared = [each for each in compared if not isinstance(each, exp.Null)]
+            _check_alike(node, compared, names, ordered=True)
+    for condition in _conditions(node):
+        if (found := names.types[_text(condition)]).kind != "BOOLEAN":
+            raise ValueError(f"{_say(condition, names)} is {found.sql}; write a condition")
+
+
+def _check_alike(
+    node: exp.Expr, operands: list[exp.Expr], names: Names, *, ordered: bool = False
+) -> None:
+    types = [names.types[_text(operand)] for operand in operands]
+    # A text is read as what it stands beside; the first that is more than a text says what that is.
+    first = next((at for at, each in enumerate(operands) if not each.is_string), 0)
+    for operand, type in zip(operands, types, strict=True):
+        if ordered and not type.is_orderable:
+            raise ValueError(
+                f"{_say(node, names)}: {_say(operand, names)} is {type.sql}, whose values are not "
+                f"compared over aggregates; compare them when you read the view"
+            )
+        numbers = type.is_numeric and types[first].is_numeric
+        alike = type.kind == types[first].kind if type.is_orderable else type == types[first]
+        if not (numbers or alike or (operand.is_string and _is_exact(operand, types[first]))):
+            raise ValueError(
+                f"{_say(node, names)}: {_say(operands[first], names)} is {types[first].sql} and "
+                f"{_say(operand, names)} is {type.sql}, and over aggregates only numbers are "
+                f"converted; write both alike, such as max(CAST(... AS BIGINT)) > 5 or "
+                f"max(...) > TIMESTAMP '2026-01-01'"
+            )
+
+
+def _check_cast(node: exp.Cast, names: Names) -> None:
+    to, operand = parse_type(_text(node.to)), node.this.unnest()
+    if isinstance(operand, exp.Null) or _is_exact(operand, to):
+        return
+    if to.kind != "DOUBLE":
+        raise ValueError(
+            f"{_say(node, names)}: over aggregates only a cast to DOUBLE means the "
+            f"same everywhere; cast when you read the view instead"
+        )
+    if not (found := names.types[_text(operand)]).is_numeric:
+        raise ValueError(
+            f"{_say(node, names)}: {_say(operand, names)} is {found.sql}, and over aggregates only "
+            f"numbers are cast; cast within the aggregate, such as max(CAST(... AS DOUBLE))"
+        )
+
+
+def _is_exact(operand: exp.Expr, to: DataType) -> bool:
+    """Whether a literal is written so that every reader finds the same value of the type in it."""
+    minus = isinstance(operand, exp.Neg)
+    literal = operand.this if minus else operand
+    if not isinstance(literal, exp.Literal):
+        return False
+    text = f"-{literal.name}" if minus else literal.name
+    if to.kind == "STRING":
+        return bool(literal.is_string)
+    if to.kind in ("DATE", "TIMESTAMP"):
+        return bool(_TIME.fullmatch(text)) and _is_moment(text, to)
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return False
+    if to.is_integer:
+        limit = 2 ** (_INTEGER_BITS[to.kind] - 1)
+        return re.fullmatch(r"-?[0-9]+", text) is not None and -limit <= number < limit
+    _, digits, exponent = number.as_tuple()
+    return (
+        to.kind == "DECIMAL"
+        and isinstance(exponent, int)
+        and -to.scale <= exponent <= 0
+        and len(digits) + exponent <= to.precision - to.scale
+    )
+
+
+def _is_moment(text: str, to: DataType) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return to.kind == "TIMESTAMP" or len(text) == len("2026-01-01")
+
+
+def _stored(node: exp.Expr, type: DataType, mark: str) -> exp.Expr:
+    """Return what a node, over parts that are the store's already, is in the store."""
     if isinstance(node, exp.Column):
-        return sqlglot.parse_one(f"({references[node.name]})", read="duckdb")
+        return _cast(exp.column(f"{mark}{node.name}"), [_WIDER.get(type.kind)])
+    if isinstance(node, exp.Cast):
+        # sqlglot takes Spark's CAST for one that gives NULL, as it does without ANSI.
+        return _cast(node.this, [_WIDER.get(type.kind, type)])
     if isinstance(node, exp.Div):
         # Spark divides integers as DOUBLE and fails on zero, unless there is nothing to divide; the
         # store would answer infinity.
-        dividend = _store_text(node.this.sql(dialect="spark"), references)
-        divisor = _store_text(node.expression.sql(dialect="spark"), references)
+        dividend = node.this.sql(dialect="duckdb")
+        divisor = node.expression.sql(dialect="duckdb")
         return sqlglot.parse_one(
             f"CASE WHEN ({divisor}) = 0 AND ({dividend}) IS NOT NULL "
             f"THEN error('division by zero') "
             f"ELSE CAST(({dividend}) AS DOUBLE) / CAST(({divisor}) AS DOUBLE) END",
             read="duckdb",
         )
-    if isinstance(node, exp.Cast):
-        if not node.to.is_type("double"):
-            raise ValueError(
-                f"{node.sql(dialect='spark')}: over aggregates only a cast to DOUBLE means the "
-                f"same everywhere; cast when you read the view instead"
-            )
-        # sqlglot takes Spark's CAST for one that gives NULL, as it does without ANSI.
-        operand = _store_text(node.this.sql(dialect="spark"), references)
-        return exp.Cast(this=sqlglot.parse_one(operand, read="duckdb"), to=node.to)
+    if isinstance(node, _ARITHMETIC) and (type.kind in _WIDER or type.kind == "DECIMAL"):
+        # Rounded, or refused for its size, where Spark does it.
+        return _cast(node.copy(), [type, _WIDER.get(type.kind)])
     return node
 
 
-def check_division(division: str, type: DataType) -> None:
-    """Refuse a division whose answer would be a rounded decimal. ValueError."""
-    if type.kind == "DECIMAL":
-        raise ValueError(
-            f"{division} divides decimals, which rounds differently everywhere; write "
-            f"CAST(... AS DOUBLE) / ..., or avg(...)"
-        )
+def _cast(tree: exp.Expr, types: Iterable[DataType | None]) -> exp.Expr:
+    for type in types:
+        if type is not None:
+            tree = exp.Cast(this=tree, to=exp.DataType.build(type.duckdb, dialect="duckdb"))
+    return tree
+
+
+def _say(node: exp.Expr, names: Names) -> str:
+    """Return a part of an expression as the user wrote it."""
+
+    def write(each: exp.Expr) -> exp.Expr:
+        if isinstance(each, exp.Column):
+            return exp.Var(this=names.written.get(each.name, each.name))
+        return each
+
+    return _text(node.copy().transform(write))

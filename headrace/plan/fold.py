@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from headrace.model.definitions import Stream, View
 from headrace.plan.calls import asked, typed
-from headrace.plan.finals import divisions
+from headrace.plan.finals import typed_parts
 from headrace.plan.grouped import aggregates_of, grouped_query
 from headrace.plan.grouped_table import grouped_table
 from headrace.plan.plain import plain_query, plain_table
@@ -103,8 +103,7 @@ def output_types_query(view: View, types: Mapping[str, DataType]) -> str:
     wanted = {f"o{i}": output.expression for i, output in enumerate(query.outputs)}
     if query.having is not None:
         wanted["__having"] = query.having
-    for name, expression in list(wanted.items()):
-        wanted |= {f"{name}_div{i}": text for i, text in enumerate(divisions(expression))}
+    wanted |= {f"__part{i}": text for i, text in enumerate(typed_parts(list(wanted.values())))}
     nulls = ", ".join(f"CAST(NULL AS {type.sql}) AS {name}" for name, type in inner.items())
     columns = ", ".join(f"{expression} AS {name}" for name, expression in wanted.items())
     return f"SELECT {columns} FROM (SELECT {nulls or '1'})"

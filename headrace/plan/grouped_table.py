@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from headrace.aggregates.base import COUNT_UP
-from headrace.model.definitions import View
+from headrace.model.definitions import Query, View
 from headrace.model.windows import DAY_US
-from headrace.plan.finals import check_division, store_expression
+from headrace.plan.calls import call_text
+from headrace.plan.finals import Names, store_expression, typed_parts
 from headrace.plan.grouped import aggregates_of
 from headrace.plan.items import items_final, items_table
 from headrace.plan.panes import windows_of_panes
@@ -177,21 +178,31 @@ def _outputs(
 ) -> tuple[list[str], str]:
     """Return the columns that readers see and the condition of HAVING."""
     query = view.query
+    names = _names(query, references, output_types)
     try:
-        for name, type in output_types.items():
-            if "_div" in name:
-                check_division("a / b", type)
         outputs = [
-            f"CAST({store_expression(output.expression, references)} AS "
+            f"CAST({store_expression(output.expression, names)} AS "
             f"{output_types[f'o{i}'].duckdb}) AS {quote(output.name)}"
             for i, output in enumerate(query.outputs)
         ]
-        kept = "" if query.having is None else store_expression(query.having, references)
+        kept = "" if query.having is None else store_expression(query.having, names)
     except ValueError as error:
         raise refuse(view, str(error)) from error
     if query.having is not None and output_types["__having"].kind != "BOOLEAN":
         raise refuse(view, f"HAVING is {output_types['__having'].sql}; write a condition")
     return outputs, kept
+
+
+def _names(
+    query: Query, references: Mapping[str, str], output_types: Mapping[str, DataType]
+) -> Names:
+    expressions = [output.expression for output in query.outputs]
+    expressions += [] if query.having is None else [query.having]
+    types = {text: output_types[f"__part{i}"] for i, text in enumerate(typed_parts(expressions))}
+    written = {key.name: key.expression for key in query.keys}
+    written |= {call.name: call_text(call) for call in query.calls}
+    written |= {"window_start": "window.start", "window_end": "window.end"}
+    return Names(references, written | {"window_time": "window_time(window)"}, types)
 
 
 def _expired(cut: Cut, retention_us: int) -> str:

@@ -59,6 +59,8 @@ Row = dict[str, object]
 Place = tuple[str, int, int]  # topic, partition, offset
 Time = float  # microseconds since 1970, or minus infinity; whole numbers stay exact as int
 
+# Over aggregates, as in Spark, a small number beside a larger one is computed with as that.
+_WIDER = {pa.int8(): pa.int32(), pa.int16(): pa.int32(), pa.float32(): pa.float64()}
 _WINDOW = pa.struct([(part, pa.timestamp("us", "UTC")) for part in ("start", "end", "time")])
 
 
@@ -348,6 +350,7 @@ def _grouped_rows(
     having = [query.having] if query.having is not None else []
     # A column of its own, because a view may have neither keys, calls nor a window.
     names = names.append(pa.field("_group", pa.int64()))
+    names = pa.schema([each.with_type(_WIDER.get(each.type, each.type)) for each in names])
     table = pa.Table.from_pylist([row | {"_group": 0} for row in folded], schema=names)
     evaluated = scalars.evaluate([*expressions, *having], table)
     rows: list[Row] = []

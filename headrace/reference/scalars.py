@@ -4,7 +4,8 @@ Promises:
 - An expression that fails on a row fails on that row only, and says so as a `Failed` value.
 - As in Spark with ANSI on, a division by zero, an overflow and a bad cast fail.
 Not promised: the whole of Spark SQL. Where the two languages differ (a cast of a fraction to an
-integer rounds here and truncates there; division of decimals) the oracle is not to be asked.
+integer rounds here and truncates there; division of decimals; TINYINT, SMALLINT and FLOAT beside
+larger numbers) the oracle is not to be asked.
 """
 
 from collections.abc import Mapping, Sequence

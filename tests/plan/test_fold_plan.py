@@ -52,9 +52,11 @@ OUTPUTS = {
     "o2": parse_type("BIGINT"),
     "o3": parse_type("DECIMAL(22,2)"),
     "o4": parse_type("DOUBLE"),
-    "o4_div0": parse_type("DOUBLE"),
     "__having": parse_type("BOOLEAN"),
 }
+# Of the start, k0, a0, a1, the division, its dividend, a2, HAVING and its 1.
+PARTS = "TIMESTAMP STRING BIGINT DECIMAL(22,2) DOUBLE DOUBLE BIGINT BOOLEAN INT"
+OUTPUTS |= {f"__part{i}": parse_type(part) for i, part in enumerate(PARTS.split())}
 
 
 def define(select: str) -> tuple[View, Stream]:
@@ -104,7 +106,10 @@ def test_a_version_is_part_of_the_physical_name() -> None:
         ({"__where": "INT"}, "view v: WHERE is INT; write a condition"),
         ({"k0": "ARRAY<STRING>"}, "view v: GROUP BY country is ARRAY<STRING>; group by a field"),
         ({"a1": "STRING"}, "view v: sum needs a number, not STRING"),
-        ({"o4_div0": "DECIMAL(20,6)"}, "view v: a / b divides decimals"),
+        (
+            {"__part4": "DECIMAL(20,6)"},
+            "view v: CAST(sum(amount) AS DOUBLE) / count(amount) divides decimals",
+        ),
         ({"__having": "BIGINT"}, "view v: HAVING is BIGINT; write a condition"),
     ],
 )

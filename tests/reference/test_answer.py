@@ -247,6 +247,13 @@ def test_an_expression_over_aggregates_that_fails_fails_the_reading() -> None:
         ask(VALUES + "SELECT 1 / sum(i) AS a FROM s", [{"i": 0}])
 
 
+def test_small_numbers_over_aggregates_are_computed_with_as_large_ones() -> None:
+    sql = """CREATE STREAM s (n TINYINT, f FLOAT); CREATE MATERIALIZED VIEW v AS
+    SELECT max(n) * 100 AS a, max(f) > 0.1 AS b FROM s"""
+    found = ask(sql, [{"n": 5, "f": 0.1}])
+    assert found.rows["v"] == [{"a": 500, "b": True, "_events": 1, "_closed": False}]
+
+
 def test_keys_may_use_the_window() -> None:
     sql = """CREATE STREAM s (ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts);
     CREATE MATERIALIZED VIEW v AS
