@@ -3,7 +3,8 @@
 Promises:
 - Every column exists, stands in the spelling of CREATE STREAM and without the stream's alias.
 - `text` is Spark SQL with the user's own functions and literals.
-- `tree` is for comparing only: case, quotes, alias and outer parentheses make no difference in it.
+- `tree` is for comparing only: quotes, alias, outer parentheses and the case of names make no
+  difference in it. The keys of a MAP, `m.A` and `m.a`, are no names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -204,6 +205,7 @@ class Scope:
             edits[tokens[index[starts[0]] + 1].start] = "."
         if names[0] in self.columns:
             edits[starts[0]] = identifier(self.columns[names[0]])
+            names[1:] = self._fields(names[0], [part.name for part in parts[1:]])
         elif not (self.has_window and names[0] == "window"):
             raise self._unknown(starts, names, [part.name for part in parts])
         plain = [exp.to_identifier(name) for name in names]
@@ -213,6 +215,22 @@ class Scope:
         for each in plain[1:]:
             normal = exp.Dot(this=normal, expression=each)
         column.replace(normal)
+
+    def _fields(self, column: str, written: Sequence[str]) -> list[str]:
+        """Return a path into a column as it is compared: in lower case, but for a MAP's keys."""
+        [type] = [each.type for each in self.stream.columns if each.name.lower() == column]
+        path: list[str] = []
+        for name in written:
+            while type.kind == "ARRAY":  # a field of an array is that of its elements
+                type = type.parts[0]
+            if type.kind == "MAP":
+                path.append(name)
+                type = type.parts[1]
+            else:
+                path.append(name.lower())
+                fields = dict(zip(map(str.lower, type.names), type.parts, strict=False))
+                type = fields.get(name.lower(), type)  # Spark refuses what is not there
+        return path
 
     def _unknown(self, starts: Sequence[int], names: Sequence[str], written: list[str]) -> Refused:
         if names[0] == self.qualifier.lower() and len(names) > 1:

@@ -330,3 +330,27 @@ SELECT country, max(items) AS items FROM payments p GROUP BY country HAVING max(
 -- output: Country = k0
 -- output: items = a0
 -- having: a0 > 3 AND a0 < 9
+
+-- case: case tells the keys of a MAP apart, and nothing else
+CREATE STREAM maps (M MAP<STRING, STRUCT<n: INT>>, s STRUCT<a: MAP<STRING, INT>>, l ARRAY<STRUCT<b: INT>>);
+CREATE MATERIALIZED VIEW v AS
+SELECT m.A AS a, max(m.a) AS b, max(M.`A`.N) AS c, max(m.A.n) AS d, max(S.A.K) AS e, max(s.a.k) AS f, max(s.A.k) AS g,
+  max(maps.L.b) AS h, max(l.B) AS i FROM maps GROUP BY m.A, m.a
+-- stream: maps (M MAP<STRING, STRUCT<n: INT>>, s STRUCT<a: MAP<STRING, INT>>, l ARRAY<STRUCT<b: INT>>) from maps, key None, timestamps None
+-- view: v, grouped over maps, 0 us
+-- key: k0 = M.A
+-- key: k1 = M.a
+-- call: a0 = max of M.a
+-- call: a1 = max of M.`A`.N
+-- call: a2 = max of s.A.K
+-- call: a3 = max of s.a.k
+-- call: a4 = max of l.b
+-- output: a = k0
+-- output: b = a0
+-- output: c = a1
+-- output: d = a1
+-- output: e = a2
+-- output: f = a3
+-- output: g = a3
+-- output: h = a4
+-- output: i = a4
