@@ -89,10 +89,11 @@ class Window:
 
 @dataclass(frozen=True)
 class Key:
-    """One grouping expression."""
+    """One grouping expression; `over` names the keys it follows from, if GROUP BY lacks it."""
 
     name: str
     expression: str
+    over: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

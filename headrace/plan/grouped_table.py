@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from headrace.aggregates.base import COUNT_UP
-from headrace.model.definitions import Query, View
+from headrace.model.definitions import Key, Query, View
 from headrace.model.windows import DAY_US
 from headrace.plan.calls import call_text
 from headrace.plan.finals import Names, store_expression, typed_parts
@@ -41,6 +41,7 @@ def grouped_table(
         if not types[key.name].is_orderable:
             found = types[key.name].sql
             raise refuse(view, f"GROUP BY {key.expression} is {found}; group by a field of it")
+        _refuse_two_zeros(view, key, types)
         columns.append(TableColumn(key.name, types[key.name]))
         references[key.name] = key.name
     columns.append(TableColumn("_events", _BIGINT, "{old} + {new}", COUNT_UP))
@@ -191,6 +192,18 @@ def _outputs(
     if query.having is not None and output_types["__having"].kind != "BOOLEAN":
         raise refuse(view, f"HAVING is {output_types['__having'].sql}; write a condition")
     return outputs, kept
+
+
+def _refuse_two_zeros(view: View, key: Key, types: Mapping[str, DataType]) -> None:
+    """Refuse a key that 0.0 and -0.0, which are one group, could make two groups of."""
+    for base in view.query.keys:
+        if base.name in key.over and types[base.name].kind in ("FLOAT", "DOUBLE"):
+            raise refuse(
+                view,
+                f"{key.expression} may not be the same for all of a group: {base.expression} is "
+                f"{types[base.name].sql}, whose 0.0 and -0.0 are one key; add {key.expression} to "
+                f"GROUP BY, or compute it when you read the view",
+            )
 
 
 def _names(

@@ -1,8 +1,9 @@
 """GROUP BY: keys, calls, and outputs rewritten over them.
 
 Promises:
-- Whatever contains no aggregate is computed by Spark as a key, from the user's own text: it is
-  the same for all records of a group, so one more key makes no other groups.
+- Whatever contains no aggregate is computed by Spark as a key, from the user's own text: it follows
+  from the keys of GROUP BY, so one more key makes no other groups. (The plan refuses it over a
+  FLOAT or DOUBLE, which has two zeros.)
 - What is over aggregates is computed by the store, and uses nothing but what the store and Spark
   agree on; everything else is refused.
 - The same expression is one key, the same call is one call, however often they are written.
@@ -71,12 +72,15 @@ class Groups:
         """The aggregate calls, each once."""
         return tuple(found.call for found in self.found)
 
-    def add_key(self, expression: Expression) -> str:
-        """Return the name of the key for an expression, a new one if it is new."""
+    def add_key(self, expression: Expression, over: Sequence[str] = ()) -> str:
+        """Return the name of the key for an expression, a new one if it is new.
+
+        `over` names the keys that it follows from, if GROUP BY has not got it.
+        """
         name = self._known_key(expression.tree)
         if name is None:
             name = f"k{len(self.keys)}"
-            self.keys.append((Key(name, expression.text), expression.tree))
+            self.keys.append((Key(name, expression.text, tuple(over)), expression.tree))
         return name
 
     def is_window_part(self, expression: Expression) -> bool:
@@ -118,9 +122,12 @@ class Groups:
         reference = is_window_part(expression.tree) or self._known_key(expression.tree)
         if reference is not None:
             return reference
-        self._refuse_ungrouped(self._replace_keys(expression.tree.copy()), tokens)
+        over_keys = self._replace_keys(expression.tree.copy())
+        self._refuse_ungrouped(over_keys, tokens)
         self.refuse_many_windows(expression)
-        return self.add_key(expression)
+        keys = {key.name for key, _ in self.keys}
+        found = {column.name for column in over_keys.find_all(exp.Column)}
+        return self.add_key(expression, sorted(keys & found))
 
     def refuse_many_windows(self, expression: Expression) -> None:
         """Refuse a key over the window where a record has several, or does not know its own.

@@ -121,6 +121,34 @@ def test_a_type_that_cannot_be_folded_is_refused(change: dict[str, str], message
 
 
 @pytest.mark.parametrize(
+    ("select", "is_refused"),
+    [
+        ("SELECT n, CAST(n AS STRING) || country AS a FROM payments GROUP BY n, country", True),
+        ("SELECT n, upper(country) AS a FROM payments GROUP BY n, country", False),
+        ("SELECT n, CAST(n AS STRING) AS a FROM payments GROUP BY n, CAST(n AS STRING)", False),
+        ("SELECT count(*) AS a FROM payments GROUP BY n HAVING CAST(n AS STRING) = '0.0'", True),
+    ],
+)
+def test_a_key_of_two_zeros_makes_no_further_key(select: str, is_refused: bool) -> None:
+    view, stream = define(select)
+    types = {key.name: parse_type("STRING") for key in view.query.keys} | {
+        "k0": parse_type("DOUBLE"),
+        "__where": parse_type("BOOLEAN"),
+    }
+    outputs = {f"o{i}": parse_type("STRING") for i in range(2)}
+    outputs |= {f"__part{i}": parse_type("STRING") for i in range(9)}
+    outputs["__having"] = parse_type("BOOLEAN")
+    message = ""
+    try:
+        plan_fold(view, stream, "1a2b3c4d", types, outputs)
+    except DefinitionError as error:
+        message = str(error)
+    assert bool(message) == is_refused
+    if is_refused:
+        assert "n is DOUBLE, whose 0.0 and -0.0 are one key; add CAST(n AS STRING)" in message
+
+
+@pytest.mark.parametrize(
     ("select", "columns"),
     [
         ("SELECT id FROM payments", {"id", "ts"}),
