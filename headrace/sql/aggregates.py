@@ -58,7 +58,7 @@ class _Reader:
         self.suffix = list(tokens[call.closing + 1 : call.end + 1])
 
     def read(self) -> FoundCall:
-        ignores_nulls = self._take_nulls()
+        nulls = self._take_nulls()
         condition = self._take_filter()
         if self.inside and word(self.inside[0]) in ("DISTINCT", "ALL"):
             if self.function != "count" or word(self.inside[0]) == "ALL":
@@ -70,11 +70,18 @@ class _Reader:
                     self.where, f"{self.name}(DISTINCT ...) is over one column; write it"
                 )
         parts = split_commas(self.inside)
+        if len(parts) > 1 and not all(parts):
+            raise self._refuse("an argument is missing beside a comma; write it, or remove both")
         if self.function in ("first", "last") and len(parts) == 2:
             # Spark's other way of writing IGNORE NULLS.
             if word(parts[1][0]) not in ("TRUE", "FALSE") or len(parts[1]) > 1:
                 raise self._refuse(f"write {self.name}(x) IGNORE NULLS")
-            ignores_nulls = word(parts.pop()[0]) == "TRUE"
+            if nulls:
+                raise self._refuse(
+                    f"its second argument and {nulls} NULLS speak of the same; write "
+                    f"{self.name}(x) {nulls} NULLS"
+                )
+            nulls = "IGNORE" if word(parts.pop()[0]) == "TRUE" else "RESPECT"
         parameters = self._take_parameters(parts)
         if [token.text for token in self.inside] == ["*"]:
             if self.function != "count":
@@ -92,7 +99,7 @@ class _Reader:
             argument.text if argument else None,
             by.text if by else None,
             parameters,
-            ignores_nulls,
+            nulls == "IGNORE",
             condition.text if condition else None,
         )
         trees = tuple(each.tree if each else None for each in (argument, by, condition))
@@ -101,8 +108,8 @@ class _Reader:
     def _refuse(self, message: str) -> Exception:
         return self.source.refuse(self.where, f"{self.name}(): {message}")
 
-    def _take_nulls(self) -> bool:
-        """Take IGNORE NULLS out of the parentheses or from behind them."""
+    def _take_nulls(self) -> str:
+        """Take IGNORE or RESPECT NULLS out of the parentheses or from behind them."""
         for tokens in (self.inside, self.suffix):
             for at in range(len(tokens) - 1):
                 if word(tokens[at]) in _NULLS and word(tokens[at + 1]) == "NULLS":
@@ -113,8 +120,8 @@ class _Reader:
                             "remove it"
                         )
                     del tokens[at : at + 2]
-                    return found == "IGNORE"
-        return False
+                    return found
+        return ""
 
     def _take_filter(self) -> Expression | None:
         if not self.suffix:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from sqlglot import Token
+from sqlglot import Token, TokenType
 
 from headrace.model.definitions import Adaptive
 from headrace.sql.durations import parse_duration
@@ -58,6 +58,8 @@ def _read_adaptive(cursor: Cursor, column: Token) -> Watermark:
     if len(parts) != 2 or not all(parts):
         raise source.refuse(adaptive, f"ADAPTIVE takes two values; {how}")
     share, longest = parts
+    if any(token.token_type is TokenType.STRING for token in share):
+        raise source.refuse(share[0], f"the share stands without quotes; {how}")
     try:
         number = Decimal("".join(str(token.text) for token in share))
     except InvalidOperation:

@@ -127,3 +127,20 @@ SELECT count(DISTINCT) AS a, count(DISTINCT *) AS b, count(DISTINCT id, card) AS
 -- error: case.sql:3:20: approx_top_k() keeps so many values: write a whole number from 1 to 10,000
 -- error: case.sql:3:45: collect_set() keeps so many values: write a whole number from 1 to 10,000
 -- error: case.sql:3:58: approx_count_distinct() takes exactly one argument
+
+-- case: arguments that are missing, and nulls twice over
+CREATE MATERIALIZED VIEW v AS
+SELECT first(id,) AS a, first(, true) AS b, max_by(id,) AS c, collect_list(, 3) AS d, approx_percentile(price,) AS e,
+  first(id, true) RESPECT NULLS AS f, last(id IGNORE NULLS, false) AS g, first(id,,) AS h, count(DISTINCT id,) AS i,
+  sum(items,) AS j, count(,) AS k FROM payments
+-- error: case.sql:2:8: first(): an argument is missing beside a comma; write it, or remove both
+-- error: case.sql:2:25: first(): an argument is missing beside a comma; write it, or remove both
+-- error: case.sql:2:45: max_by(): an argument is missing beside a comma; write it, or remove both
+-- error: case.sql:2:63: collect_list(): an argument is missing beside a comma; write it, or remove both
+-- error: case.sql:2:87: approx_percentile(): an argument is missing beside a comma; write it, or remove both
+-- error: case.sql:3:3: first(): its second argument and RESPECT NULLS speak of the same; write first(x) RESPECT NULLS
+-- error: case.sql:3:39: last(): its second argument and IGNORE NULLS speak of the same; write last(x) IGNORE NULLS
+-- error: case.sql:3:74: first() is written first(x), or first(x) IGNORE NULLS
+-- error: case.sql:3:92: count() takes exactly one argument
+-- error: case.sql:4:3: sum() takes exactly one argument
+-- error: case.sql:4:21: count() takes exactly one argument

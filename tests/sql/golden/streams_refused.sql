@@ -143,6 +143,10 @@ CREATE STREAM c (x INT) WITH (idle_timeout = '-1 minute')
 -- error: case.sql:2:46: idle_timeout: 'soon' is not a duration; write a whole number and a unit, such as '30 seconds', '10 minutes', '1 hour' or '7 days'
 -- error: case.sql:3:46: idle_timeout: '-1 minute' is negative; write 0 or more
 
+-- case: an adaptive watermark with a share in quotes
+CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE ('0.5', MAX INTERVAL 5 MINUTES))
+-- error: case.sql:1:69: the share stands without quotes; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+
 -- case: an adaptive watermark that says nothing
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE)
 -- error: case.sql:1:59: ADAPTIVE says neither share nor longest delay; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
