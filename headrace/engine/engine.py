@@ -38,8 +38,8 @@ from headrace.log.base import DEFAULT_PARTITIONS, Log
 from headrace.model.definitions import Project
 from headrace.operators.state import StateFolder
 from headrace.plan.fold import Fold
-from headrace.sinks.emissions import publish_emissions
-from headrace.sinks.outbox import ensure_topic, publish
+from headrace.sinks.outbox import ensure_topic
+from headrace.sinks.publishing import Publisher
 from headrace.sql import parse_project
 from headrace.store.base import Store
 from headrace.time.clocks import Clock
@@ -87,7 +87,8 @@ class Engine:
         views = {view.name: view for view in project.views}
         self.emitting = Emitting(project.sinks, views, wall)
         state = StateFolder(store.state_folder)
-        self.tools = Tools(spark, log, store, self._pool, self.emitting, state, publishes)
+        publisher = Publisher(log, store) if publishes else None
+        self.tools = Tools(spark, log, store, self._pool, self.emitting, state, publisher)
         self.planner = Planner(
             log,
             store,
@@ -106,7 +107,7 @@ class Engine:
         """
         folds = self._plan_project()
         self._wanted = set(folds)
-        self.epoch = self.planner.begin(writes=self.tools.publishes)
+        self.epoch = self.planner.begin(writes=self.tools.publisher is not None)
         for stream in self.project.streams:
             ensure_topic(self.tools.log, stream.topic, DEFAULT_PARTITIONS)
         with self.tools.store.open() as snapshot:
@@ -150,10 +151,9 @@ class Engine:
             logger.info("%d files of state that nothing names were removed", len(orphans))
 
     def publish(self) -> None:
-        """Publish what waits in the outbox, from turns that could not. Unreachable."""
-        if self.tools.publishes:
-            publish(self.tools.log, self.tools.store, self.epoch)
-            publish_emissions(self.tools.log, self.tools.store, self.epoch)
+        """Publish all that waits, from turns that could not. Unreachable."""
+        if self.tools.publisher is not None:
+            self.tools.publisher.publish(self.epoch)
 
     def _plan_project(self) -> dict[tuple[str, str], Fold]:
         problems: list[Problem] = []

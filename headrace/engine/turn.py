@@ -26,8 +26,7 @@ from headrace.ledger.entries import (
 from headrace.log.base import Log
 from headrace.operators.state import StateFolder
 from headrace.plan.fold import Fold
-from headrace.sinks.emissions import publish_emissions
-from headrace.sinks.outbox import publish
+from headrace.sinks.publishing import Publisher
 from headrace.store.base import Store
 
 __all__ = ["Tools", "take_turn"]
@@ -40,7 +39,7 @@ logger = logging.getLogger("headrace.turn")
 
 @dataclass(frozen=True)
 class Tools:
-    """What a turn works with."""
+    """What a turn works with. Without a publisher nothing is written to the log."""
 
     spark: SparkSession
     log: Log
@@ -48,7 +47,7 @@ class Tools:
     pool: ThreadPoolExecutor
     emitting: Emitting
     state: StateFolder
-    publishes: bool = True
+    publisher: Publisher | None
 
     def tidy(self, files: Collection[str]) -> None:
         """Remove those files of state that no manifest names any more."""
@@ -159,10 +158,9 @@ def take_turn(
         unit.leave(aside)
     watch.lap("commit")
     # 8. Publish
-    if tools.publishes and commit.outbox:
-        publish(tools.log, tools.store, planned.epoch)
-    if tools.publishes and commit.emissions:
-        publish_emissions(tools.log, tools.store, planned.epoch)
+    if tools.publisher is not None and (commit.outbox or commit.emissions):
+        waits = {"outbox": bool(commit.outbox), "emissions": bool(commit.emissions)}
+        tools.publisher.publish(planned.epoch, **waits)
     watch.lap("publish")
     return replace(commit.report, milliseconds=watch.milliseconds), summaries
 

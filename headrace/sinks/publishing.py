@@ -1,0 +1,32 @@
+"""Publish what waits in the store to the log: every record once, whichever thread comes first.
+
+What of it is in the log already is looked up before it is appended, so the two have to be one step
+to every other thread: the threads of all units publish through one `Publisher`, one at a time.
+Other processes are fenced by the epoch.
+"""
+
+import threading
+
+from headrace.log.base import Log
+from headrace.sinks.emissions import publish_emissions
+from headrace.sinks.outbox import publish
+from headrace.store.base import Store
+
+__all__ = ["Publisher"]
+
+
+class Publisher:
+    """The way from a store to its log's topics. Safe for several threads."""
+
+    def __init__(self, log: Log, store: Store) -> None:
+        self._log = log
+        self._store = store
+        self._mutex = threading.Lock()
+
+    def publish(self, epoch: int, *, outbox: bool = True, emissions: bool = True) -> None:
+        """Publish all that waits in the outbox, and for sinks. Unreachable, ProducerFenced."""
+        with self._mutex:
+            if outbox:
+                publish(self._log, self._store, epoch)
+            if emissions:
+                publish_emissions(self._log, self._store, epoch)
