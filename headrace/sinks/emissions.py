@@ -19,6 +19,7 @@ __all__ = ["publish_emissions"]
 
 # What is held in memory at once, however many rows wait.
 _PIECE_ROWS = 8_192
+_PIECE_BYTES = 16 << 20
 
 
 def publish_emissions(log: Log, store: Store, epoch: int) -> int:
@@ -26,8 +27,9 @@ def publish_emissions(log: Log, store: Store, epoch: int) -> int:
     published = 0
     while True:
         with store.open() as snapshot:
-            rows = snapshot.emissions(limit=_PIECE_ROWS).combine_chunks()
+            found = snapshot.emissions(max_rows=_PIECE_ROWS, max_bytes=_PIECE_BYTES)
             store_id = snapshot.store_id()
+        rows = found.combine_chunks()
         if not rows.num_rows:
             return published
         numbers: dict[str, int] = {}

@@ -101,8 +101,11 @@ class Snapshot(Protocol):
         """Return every sink and the version of its view that it was told of last."""
         ...
 
-    def emissions(self, *, limit: int) -> pa.Table:
-        """Return rows to be published, in order: number, sink, topic, key, value."""
+    def emissions(self, *, max_rows: int, max_bytes: int) -> pa.Table:
+        """Return the next rows to be published, in order: number, sink, topic, key, value.
+
+        None only when none waits; a row more than `max_bytes` of keys and values at most.
+        """
         ...
 
     def emission_rows(self) -> int:

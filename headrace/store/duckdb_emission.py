@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from headrace.errors import MergeFailed
 from headrace.ledger.entries import Emission, When
+from headrace.log.base import MAX_RECORD_BYTES
 from headrace.plan.tables import GROUP, Rows, Table, quote
 from headrace.schema.types import parse_type
 from headrace.store.duckdb_file import DuckDBFile
@@ -33,6 +34,7 @@ _ROW_FAULTS = (duckdb.DataError, duckdb.InvalidInputException)
 _META = (("_events", parse_type("BIGINT")), ("_closed", parse_type("BOOLEAN")))
 # The first key of windowed rows: what the store needs to skip the rows of other times.
 _TIME_KEYS = ("window_start", "number", "first_time")
+_SHOWN_CHARACTERS = 100  # of a key, where an error names it
 
 
 @dataclass
@@ -221,7 +223,11 @@ def _bounds(file: DuckDBFile, rows: Rows, touched: str) -> str:
 def _emit(
     file: DuckDBFile, emission: Emission, before: str, after: str, keys: Sequence[str]
 ) -> None:
-    """Write what differs between two tables of images to be published, in the order of the keys."""
+    """Write what differs between two tables of images to be published, in the order of the keys.
+
+    MergeFailed: a row is larger than a record may be.
+    """
+    _check_sizes(file, emission, after)
     changed = (
         f"SELECT coalesce(b.__key, a.__key) AS key, b.__row AS old, a.__row AS new "
         f"FROM {before} b FULL JOIN {after} a ON {_same('b', 'a', keys)} "
@@ -242,6 +248,25 @@ def _emit(
         f"SELECT nextval('headrace.emission_numbers'), ?, ?, key, value FROM ({told})",
         [emission.sink, emission.topic],
     )
+
+
+def _check_sizes(file: DuckDBFile, emission: Emission, images: str) -> None:
+    """Refuse rows that the log would refuse when it is too late, now or when they are retracted."""
+    change = "" if emission.mode == "upsert" else '"_change":"retract",'
+    size = f"strlen(__key) + strlen(__row) + {len(change)}"
+    large = file.rows(
+        f"SELECT __key[:{_SHOWN_CHARACTERS}], {size} AS size FROM {images} "
+        f"WHERE size > {MAX_RECORD_BYTES} ORDER BY size DESC, __key LIMIT 1"
+    )
+    for key, found in large:
+        view = emission.table.view
+        raise MergeFailed(
+            f"view {view}: the row {key} has {found} bytes as a record of its sink "
+            f"{emission.sink}, {MAX_RECORD_BYTES} is the most that the log takes. Leave its "
+            f"longest column out of the view or make it shorter, a text with left(x, 1000), a list "
+            f"with collect_list(x, 100); or drop the sink, and the view goes on as it is.",
+            view=view,
+        )
 
 
 def _unreadable(table: Table, error: duckdb.Error) -> MergeFailed:

@@ -3,6 +3,7 @@
 Every function here writes within the caller's transaction.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,6 +19,8 @@ from headrace.store.duckdb_emission import (
 from headrace.store.duckdb_file import DuckDBFile
 
 __all__ = ["TELLINGS", "keep_rows", "set_sinks", "tell_swaps"]
+
+logger = logging.getLogger("headrace.store")
 
 TELLINGS = "SELECT sink, view, version, topic, mode FROM headrace.sinks ORDER BY sink"
 
@@ -45,6 +48,7 @@ def set_sinks(file: DuckDBFile, sinks: Sequence[tuple[Telling, Emission | None]]
             forget_pending(file, emission.sink)
     for gone in known.values():
         _forget(file, gone)
+    _let_go(file)
 
 
 def keep_rows(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
@@ -86,3 +90,20 @@ def _note_version(file: DuckDBFile, emission: Emission) -> None:
 def _forget(file: DuckDBFile, telling: Telling) -> None:
     forget_pending(file, telling.sink)
     file.run("DELETE FROM headrace.sinks WHERE sink = ?", [telling.sink])
+
+
+def _let_go(file: DuckDBFile) -> None:
+    """Let go of rows on their way to topics that no sink has any more.
+
+    What a sink that is gone could not publish must not hold up the others for ever.
+    """
+    waiting = "FROM headrace.emissions WHERE topic NOT IN (SELECT topic FROM headrace.sinks)"
+    for topic, count in file.rows(
+        f"SELECT topic, count(*) {waiting} GROUP BY topic ORDER BY topic"
+    ):
+        logger.warning(
+            "%d rows that waited for the topic %s are let go: no sink tells it any more",
+            count,
+            topic,
+        )
+    file.run(f"DELETE {waiting}")

@@ -145,9 +145,18 @@ class DuckDBSnapshot:
         """Return every sink and the version of its view that it was told of last."""
         return [Telling(*row) for row in self._fetch(TELLINGS)]
 
-    def emissions(self, *, limit: int) -> pa.Table:
-        """Return rows to be published, in order: number, sink, topic, key, value."""
-        return self._arrow(f"FROM headrace.emissions ORDER BY number LIMIT {limit}")
+    def emissions(self, *, max_rows: int, max_bytes: int) -> pa.Table:
+        """Return the next rows to be published, in order: number, sink, topic, key, value.
+
+        None only when none waits; a row more than `max_bytes` of keys and values at most.
+        """
+        # By a literal range of numbers, so that the store skips the rows that are not next.
+        first = self._fetch("SELECT coalesce(min(number), 0) FROM headrace.emissions")[0][0]
+        near = f"FROM headrace.emissions WHERE number BETWEEN {first} AND {first + max_rows - 1}"
+        sizes = f"SELECT number, strlen(key) + coalesce(strlen(value), 0) AS size {near}"
+        before = f"SELECT number, sum(size) OVER (ORDER BY number) - size AS before FROM ({sizes})"
+        last = f"SELECT max(number) FROM ({before}) WHERE before < {max_bytes}"
+        return self._arrow(f"{near} AND number <= ({last}) ORDER BY number")
 
     def emission_rows(self) -> int:
         """Return how many rows wait to be published to sinks."""

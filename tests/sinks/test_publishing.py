@@ -7,15 +7,19 @@ worst moment.
 import json
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from headrace.errors import MergeFailed
 from headrace.ledger.entries import MAIN, Commit, Emission, Progress, Telling
-from headrace.log import EmbeddedLog, Partition
+from headrace.log import MAX_RECORD_BYTES, EmbeddedLog, Partition
 from headrace.plan.tables import Rows, Table, TableColumn
 from headrace.schema.types import parse_type
+from headrace.sinks import emissions
 from headrace.sinks.publishing import Publisher
 from headrace.store.duckdb import DuckDBStore
 from headrace.testing.log_suite import rows
@@ -41,23 +45,25 @@ NOTES = Table(
     ("k", "note", "_events", "false AS _closed"),
     rows=Rows(("k",), "SELECT k FROM {delta}", (("k", "k", STRING),), (("note", STRING),)),
 )
-SINK = Telling("out", "notes", "v1", "rows", "upsert")
 TOLD = Emission("out", "rows", "upsert", NOTES, NEVER, NEVER)
 
 
 class Watched(EmbeddedLog):
-    """A log that calls `before_append` before each append."""
+    """A log that calls `before_append` before each append, and counts the records of each."""
 
+    appended: list[int]
     before_append: Callable[[], None] = staticmethod(lambda: None)
 
-    def append(self, *arguments: Any, **options: Any) -> Any:
+    def append(self, topic: str, table: pa.Table, **options: Any) -> Any:
         self.before_append()
-        return super().append(*arguments, **options)
+        self.appended.append(table.num_rows)
+        return super().append(topic, table, **options)
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[Watched]:
     log = Watched(tmp_path / "log", sync=False)
+    log.appended = []
     log.create_topic("rows", partitions=1)
     yield log
     log.close()
@@ -75,14 +81,13 @@ def begin(store: DuckDBStore) -> int:
     store.hold(epoch, [stream_holding(), holding(NOTES)], {MAIN: {PLACE: Progress()}})
     store.prepare(NOTES)
     store.show(epoch, MAIN, [NOTES])
-    store.tell(epoch, [(SINK, TOLD)])
     return epoch
 
 
-def noted(epoch: int, turn: int, **notes: str) -> Commit:
-    """Return a turn that writes notes by their keys, and tells the sink of them."""
+def noted(epoch: int, turn: int, *, told: Emission = TOLD, **notes: str) -> Commit:
+    """Return a turn that writes notes by their keys, and tells a sink of them."""
     written = delta(NOTES, *((key, 1, note) for key, note in notes.items()))
-    return turn_of(planned(epoch, turn), {NOTES: (written,)}, emissions=(TOLD,))
+    return turn_of(planned(epoch, turn), {NOTES: (written,)}, emissions=(told,))
 
 
 def notes_told(log: EmbeddedLog) -> list[str]:
@@ -116,3 +121,53 @@ def test_threads_that_publish_at_the_same_time_publish_nothing_twice(
     first_appended.set()
     second.join()
     assert notes_told(log) == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("mode", ["upsert", "retract"])
+def test_a_row_that_no_record_can_hold_is_refused_before_the_commit(
+    log: Watched, store: DuckDBStore, mode: str
+) -> None:
+    epoch = begin(store)
+    told = replace(TOLD, mode=mode)
+    sizes = {"upsert": '{"k":"é"}' + '{"note":"","_events":1,"_closed":false}'}
+    sizes["retract"] = sizes["upsert"] + '"_change":"retract",'
+    largest = "x" * (MAX_RECORD_BYTES - len(sizes[mode].encode()))
+    with pytest.raises(MergeFailed) as refused:
+        store.commit(noted(epoch, 1, told=told, é=largest + "x", b="b"))
+    assert refused.value.view == "notes"
+    assert 'view notes: the row {"k":"é"} has 1048577 bytes' in str(refused.value)
+    store.commit(noted(epoch, 1, told=told, é=largest))
+    store.commit(noted(epoch, 2, told=told, é="short"))
+    Publisher(log, store).publish(epoch)
+    assert notes_told(log) == [largest, *[largest] * (mode == "retract"), "short"]
+
+
+def test_rows_are_published_in_pieces_of_bounded_size(
+    log: Watched, store: DuckDBStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(emissions, "_PIECE_ROWS", 4)
+    monkeypatch.setattr(emissions, "_PIECE_BYTES", 1_000)
+    epoch = begin(store)
+    sizes = [1, 1, 1, 1, 1, 600, 600, 600, 600, 2_000, 1]
+    notes = {letter: letter * size for letter, size in zip("abcdefghijk", sizes, strict=True)}
+    store.commit(noted(epoch, 1, **notes))
+    Publisher(log, store).publish(epoch)
+    assert notes_told(log) == list(notes.values())
+    # The last row of a piece may go past the bound: so even one that is larger is published.
+    assert log.appended == [4, 3, 2, 1, 1]
+
+
+def test_what_waits_for_a_topic_that_no_sink_has_any_more_is_let_go(
+    log: Watched, store: DuckDBStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    epoch = begin(store)
+    kept = Telling("kept", "notes", "v1", "kept", "upsert")
+    out = Telling("out", "notes", "v1", "rows", "upsert")
+    store.tell(epoch, [(kept, None), (out, None)])
+    store.commit(noted(epoch, 1, told=replace(TOLD, sink="kept", topic="kept"), a="one"))
+    store.commit(noted(epoch, 2, b="two", c="three"))
+    store.tell(epoch, [(replace(kept, sink="renamed"), None)])
+    Publisher(log, store).publish(epoch)
+    assert notes_told(log) == []
+    assert sum(extent.end_offset for extent in log.extents("kept").values()) == 1
+    assert "2 rows that waited for the topic rows are let go" in caplog.text
