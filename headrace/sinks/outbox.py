@@ -19,7 +19,18 @@ import pyarrow.compute as pc
 from headrace import faults
 from headrace.errors import TopicExists, TopicNotFound
 from headrace.ledger.entries import OutboxEntry
-from headrace.log.base import APPENDS, HEADERS, RECORDS, Log, Partition, Producer, Range
+from headrace.log.base import (
+    APPENDS,
+    HEADERS,
+    MAX_RECORD_BYTES,
+    RECORDS,
+    Log,
+    Partition,
+    Producer,
+    Range,
+)
+from headrace.log.records import record_bytes
+from headrace.log.sharing import PRODUCER_HEADER_BYTES
 from headrace.store.base import Store
 
 __all__ = [
@@ -40,6 +51,8 @@ HEADER_OFFSET = "headrace.offset"
 # What is held in memory at once, however many records are late or dead.
 _PIECE_RECORDS = 8_192
 _PIECE_BYTES = 16 << 20
+# The largest record that is copied: half of what a producer may add is more than our headers take.
+_COPIED_BYTES = MAX_RECORD_BYTES + PRODUCER_HEADER_BYTES // 2
 
 
 def ensure_topic(log: Log, name: str, partitions: int) -> None:
@@ -93,7 +106,8 @@ def _look_up(log: Log, source: Partition, offsets: pa.Array) -> Iterator[pa.Reco
     """Yield the records with these offsets, in order: all of them, in batches of some size.
 
     One that retention or compaction took away after its turn comes without key and value, so that
-    its place and the reason are still told.
+    its place and the reason are still told; and so does one that is too large for a record of ours,
+    as Kafka may hold from others.
     """
     wanted = offsets.to_numpy()
     first_offset = log.extents(source.topic)[source].first_offset
@@ -116,6 +130,7 @@ def _take(
     # Offsets that the log leaves out are not in the batch.
     missing = places == len(there)
     missing[~missing] = there[places[~missing]] != wanted[~missing]
+    missing[~missing] = record_bytes(batch)[places[~missing]] > _COPIED_BYTES
     found = batch.take(pa.array(places, pa.int64(), mask=missing))
     return found.set_column(0, RECORDS.field("offset"), pa.array(wanted))
 

@@ -6,7 +6,16 @@ from typing import Any
 import pyarrow as pa
 
 from headrace.ledger.entries import OutboxEntry
-from headrace.log import EmbeddedLog, Partition, Range, TopicSettings, records
+from headrace.log import (
+    MAX_RECORD_BYTES,
+    EmbeddedLog,
+    Partition,
+    Producer,
+    Range,
+    TopicSettings,
+    records,
+)
+from headrace.log.sharing import PRODUCER_HEADER_BYTES
 from headrace.sinks.outbox import publish_entry
 from headrace.testing.log_suite import rows
 
@@ -60,4 +69,18 @@ def test_what_retention_took_is_still_told(tmp_path: Path) -> None:
     log.delete_topic("clicks.dead")
     assert publish_entry(log, everything, epoch=1) == 2
     assert [row[1] for row in published(log)] == [None, None]
+    log.close()
+
+
+def test_a_record_too_large_to_be_copied_is_still_told(tmp_path: Path) -> None:
+    log = EmbeddedLog(tmp_path, sync=False)
+    log.create_topic("clicks", partitions=2)
+    # As others may write to Kafka: more than a record of ours may have.
+    large = records([b"x" * MAX_RECORD_BYTES, b"x"], keys=[b"y" * PRODUCER_HEADER_BYTES, b"y"])
+    log.append("clicks", large, partition=1, producer=Producer("others", 1, 1))
+    assert publish_entry(log, entry([0, 1]), epoch=1) == 2
+    assert [row[:3] for row in published(log)] == [
+        (None, None, "reason 0"),
+        (b"y", b"x", "reason 1"),
+    ]
     log.close()
