@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from headrace.engine.frames import make_frame
 from headrace.engine.late_records import late_reasons
 from headrace.engine.probing import failing_rows
 from headrace.engine.spark_errors import SPARK_ERRORS, SparkError, explain
@@ -234,7 +235,7 @@ class _Part(NamedTuple):
 
 def _fold_part(fold: Fold, session: SparkSession, rows: pa.Table) -> pa.Table:
     with _without_records(fold):
-        session.createDataFrame(rows).coalesce(1).createOrReplaceTempView("__input")
+        make_frame(session, rows).createOrReplaceTempView("__input")
     return fold_frame(fold, session)
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+from headrace.engine.frames import make_frame
 from headrace.plan.fold import Fold
 
 __all__ = ["failing_rows"]
@@ -27,7 +28,7 @@ def failing_rows(fold: Fold, session: SparkSession, rows: pa.Table) -> np.ndarra
     places = np.arange(rows.num_rows, dtype=np.int64)
     numbered = rows.append_column("__row", pa.array(places))
     with _without_sharing(session):
-        judged = session.createDataFrame(numbered).coalesce(1)
+        judged = make_frame(session, numbered)
         fails = F.lit(False)
         for number, level in enumerate(probe.levels):
             tried = f"__level{number}"

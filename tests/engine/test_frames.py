@@ -1,0 +1,28 @@
+"""A part of a turn's rows reaches Spark as it is, whatever it is cut from."""
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from headrace.engine.frames import make_frame
+from headrace.engine.session import start_spark
+
+pytestmark = pytest.mark.spark
+
+
+def test_lists_and_maps_of_times_may_be_a_slice_with_nulls_among_them() -> None:
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    time = pa.timestamp("us", "UTC")
+    rows = pa.table(
+        {
+            "list": pa.array([[moment], [], None, [None, moment]], pa.list_(time)),
+            "map": pa.array([[("a", moment)], None, [], [("b", None)]], pa.map_(pa.string(), time)),
+            "struct": pa.array(
+                [{"x": [moment]}, None, {"x": None}, {}], pa.struct([("x", pa.list_(time))])
+            ),
+        }
+    )
+    for part in (rows.slice(1), rows.slice(2, 1)):
+        found = make_frame(start_spark(), part).toArrow()
+        assert found.to_pylist() == part.to_pylist()
