@@ -1,11 +1,13 @@
 """Rows of Arrow as JSON, the same on the wire and on the command line.
 
-Lossless: a decimal with decimals is text (`"12.50"`), as is what is no number in JSON (NaN,
-infinity); bytes are base64; times are ISO 8601 in UTC. All of it can be appended again and is
-decoded to the same value.
+A decimal with decimals is text (`"12.50"`); bytes are base64; times are ISO 8601 in UTC; a MAP is
+an object with the text of its keys. All of it can be appended again and is decoded to the same
+value, with one exception: what is no number in JSON is the text "nan", "inf" or "-inf", and a
+column of numbers takes no such text.
 """
 
 import base64
+import json
 import math
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -26,7 +28,7 @@ def answer_to_json(table: pa.Table) -> dict[str, Any]:
 
 def _to_python(column: pa.ChunkedArray) -> list[Any]:
     try:
-        return list(column.to_pylist())
+        return list(column.to_pylist(maps_as_pydicts="strict"))
     except (OverflowError, ValueError):
         # A window that begins in 9999 ends in a year that Python's datetime does not know.
         return list(column.cast(pa.string()).to_pylist())
@@ -49,7 +51,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dict):
-        return {str(key): plain(entry) for key, entry in value.items()}
+        return {_name(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
     return str(value)
+
+
+def _name(key: Any) -> str:
+    """Return the key of a MAP, or the name of a field, as the name of a member."""
+    text = plain(key)
+    return text if isinstance(text, str) else json.dumps(text)

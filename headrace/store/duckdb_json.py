@@ -1,7 +1,9 @@
-"""Rows as JSON text, made by the store itself: the same text that `headrace sql --json` prints.
+"""Rows as JSON text, made by the store itself: the same JSON that `headrace sql --json` prints.
 
-Lossless: a decimal with decimals is text, as is what is no number in JSON (NaN, infinity); bytes
-are base64; times are ISO 8601 in UTC. All of it can be appended again and is decoded to the same.
+A decimal with decimals is text; bytes are base64; times are ISO 8601 in UTC; a MAP is an object
+with the text of its keys. All of it can be appended again and is decoded to the same value, with
+one exception: what is no number in JSON is the text "nan", "inf" or "-inf", and a column of numbers
+takes no such text.
 """
 
 from collections.abc import Sequence
@@ -51,6 +53,17 @@ def _plain(value: str, type: DataType, depth: int = 0) -> str:
     if type.kind == "ARRAY":
         name = f"v{depth}"
         return f"list_transform({value}, lambda {name}: {_plain(name, type.parts[0], depth + 1)})"
+    if type.kind == "MAP":
+        key, item = (f"{part}{depth}" for part in "kv")
+        # As JSON a number that is none would be text in quotation marks.
+        number = type.parts[0].kind in ("DOUBLE", "FLOAT")
+        name = key if number else _plain(key, type.parts[0], depth + 1)
+        keys = f"lambda {key}: CAST({name} AS VARCHAR)"
+        items = f"lambda {item}: {_plain(item, type.parts[1], depth + 1)}"
+        return (
+            f"map(list_transform(map_keys({value}), {keys}), "
+            f"list_transform(map_values({value}), {items}))"
+        )
     if type.kind == "STRUCT":
         fields = ", ".join(
             f"{quote(name)} := {_plain(f'({value}).{quote(name)}', part, depth)}"

@@ -227,28 +227,36 @@ def test_windows_that_overlap_are_told_one_by_one() -> None:
 
 
 def test_every_type_is_told_so_that_it_can_be_read_back() -> None:
-    types = """
-    CREATE STREAM clicks (s STRING, d DECIMAL(10,2), i DECIMAL(20,0), f DOUBLE, b BOOLEAN,
-      y BINARY, day DATE, a ARRAY<TIMESTAMP>, r STRUCT<x: DECIMAL(4,1), s: STRING>, ts TIMESTAMP)
-    WITH (topic = 'clicks');
-    CREATE MATERIALIZED VIEW v AS SELECT s, d, i, f, b, y, day, a, r, ts FROM clicks;
+    columns = """s STRING, d DECIMAL(10,2), i DECIMAL(20,0), f DOUBLE, g FLOAT, b BOOLEAN, y BINARY,
+      day DATE, a ARRAY<TIMESTAMP>, r STRUCT<x: DECIMAL(4,1), s: STRING>, ts TIMESTAMP,
+      m MAP<STRING, DOUBLE>, my MAP<DATE, BINARY>, md MAP<DECIMAL(4,1), DECIMAL(20,2)>,
+      mt MAP<BOOLEAN, STRUCT<t: TIMESTAMP, l: ARRAY<MAP<TIMESTAMP, DATE>>>>"""
+    names = "s, d, i, f, g, b, y, day, a, r, ts, m, my, md, mt"
+    types = f"""
+    CREATE STREAM clicks ({columns}) WITH (topic = 'clicks');
+    CREATE MATERIALIZED VIEW v AS SELECT {names}, CAST('NaN' AS DOUBLE) AS nan,
+      map('x', CAST('-Infinity' AS FLOAT), 'y', 1.5F) AS some FROM clicks;
     CREATE SINK out FROM v WITH (topic = 'rows');
-    CREATE STREAM again (s STRING, d DECIMAL(10,2), i DECIMAL(20,0), f DOUBLE, b BOOLEAN,
-      y BINARY, day DATE, a ARRAY<TIMESTAMP>, r STRUCT<x: DECIMAL(4,1), s: STRING>, ts TIMESTAMP)
-    WITH (topic = 'rows');
-    CREATE MATERIALIZED VIEW w AS SELECT s, d, i, f, b, y, day, a, r, ts FROM again;
+    CREATE STREAM again ({columns}, nan STRING, some MAP<STRING, STRING>) WITH (topic = 'rows');
+    CREATE MATERIALIZED VIEW w AS SELECT {names}, nan, some FROM again;
     """
     with harness(types, partitions=1) as h:
         full = {
-            "s": 'é"\\\n', "d": "12.50", "i": 12345678901234567890, "f": 1e300, "b": True,
+            "s": 'é"\\\n', "d": "12.50", "i": 12345678901234567890, "f": 1e300, "g": 0.1, "b": True,
             "y": "AAH/", "day": "2026-02-28", "a": ["2026-01-01T00:00:00.000001Z", None],
             "r": {"x": "1.5", "s": None}, "ts": "1969-12-31T23:59:59Z",
+            "m": {"é": 0.1, "n": None}, "my": {"2026-02-28": "AAH/"}, "md": {"1.5": "12.50"},
+            "mt": {"true": {"t": "2026-01-01T00:00:00.000001Z",
+                            "l": [{"2026-01-01T00:00:00Z": "2026-02-28"}]}},
         }  # fmt: skip
-        h.append("clicks", [full, {}, {"f": "NaN"}, {"f": "-Infinity"}, {"r": {}, "a": []}])
+        h.append("clicks", [full, {}, {"r": {}, "a": [], "m": {}}])
         while h.turn():
             pass
-        assert repr(h.rows("w")) == repr(h.rows("v"))
-        assert h.counters("again")["dead"] == 0
+        wanted = [
+            {**row, "nan": "nan", "some": [("x", "-inf"), ("y", "1.5")]} for row in h.rows("v")
+        ]
+        assert repr(h.rows("w")) == repr(wanted)
+        assert [h.counters(name)["accepted"] for name in ("clicks", "again")] == [3, 3]
 
 
 def test_a_row_that_cannot_be_told_sets_its_view_aside_alone() -> None:

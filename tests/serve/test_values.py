@@ -1,0 +1,63 @@
+"""Rows are the same JSON wherever they are shown, by Python or by the store itself, and it is JSON.
+
+Method: one row of every type, as a query's answer and as the store writes it for sinks.
+"""
+
+import json
+
+import duckdb
+
+from headrace.plan.tables import quote
+from headrace.schema.types import parse_type
+from headrace.serve.values import answer_to_json
+from headrace.store.duckdb_json import json_object
+
+# Type, SQL of a value, and what it is in JSON.
+VALUES = [
+    ("BIGINT", "9007199254740993", 9007199254740993),
+    ("BOOLEAN", "true", True),
+    ("STRING", "'é\"' || chr(0)", 'é"\0'),
+    ("DOUBLE", "0.1", 0.1),
+    ("DOUBLE", "'nan'", "nan"),
+    ("FLOAT", "'-inf'", "-inf"),
+    ("DECIMAL(20,0)", "12345678901234567890", 12345678901234567890),
+    ("DECIMAL(4,2)", "12.5", "12.50"),
+    ("BINARY", "from_base64('AAH/')", "AAH/"),
+    ("DATE", "'0033-02-28'", "0033-02-28"),
+    ("TIMESTAMP", "'2026-01-01 00:00:00Z'", "2026-01-01T00:00:00Z"),
+    ("ARRAY<TIMESTAMP>", "['2026-01-01 00:00:00.1Z', NULL]", ["2026-01-01T00:00:00.100000Z", None]),
+    ("ARRAY<STRUCT<x: DOUBLE>>", "[{'x': 'inf'}, NULL]", [{"x": "inf"}, None]),
+    ("MAP<STRING, DOUBLE>", "MAP {'é': 'nan', 'n': NULL}", {"é": "nan", "n": None}),
+    ("MAP<STRING, BINARY>", "MAP {'x': from_base64('AAH/')}", {"x": "AAH/"}),
+    ("MAP<STRING, INT>", "MAP {}", {}),
+    ("MAP<STRING, INT>", "NULL", None),
+    ("MAP<DOUBLE, INT>", "MAP {'nan': 1, '1e16': 2, '1.5': 3}", {"nan": 1, "1e+16": 2, "1.5": 3}),
+    ("MAP<BOOLEAN, INT>", "MAP {true: 1}", {"true": 1}),
+    ("MAP<BIGINT, INT>", "MAP {12: 1}", {"12": 1}),
+    ("MAP<DECIMAL(4,0), INT>", "MAP {12: 1}", {"12": 1}),
+    ("MAP<DECIMAL(4,2), INT>", "MAP {12.5: 1}", {"12.50": 1}),
+    ("MAP<BINARY, INT>", "MAP {from_base64('AAH/'): 1}", {"AAH/": 1}),
+    ("MAP<DATE, INT>", "MAP {'2026-02-28': 1}", {"2026-02-28": 1}),
+    (
+        "MAP<TIMESTAMP, ARRAY<MAP<STRING, TIMESTAMP>>>",
+        "MAP {'2026-01-01 00:00:00Z': [MAP {'x': '2026-01-01 00:00:00Z'}]}",
+        {"2026-01-01T00:00:00Z": [{"x": "2026-01-01T00:00:00Z"}]},
+    ),
+]  # fmt: skip
+
+
+def test_a_row_is_the_same_json_from_the_store_and_from_python() -> None:
+    types = {f"c{place}": parse_type(type) for place, (type, _, _) in enumerate(VALUES)}
+    casts = ", ".join(
+        f"CAST({value} AS {type.duckdb}) AS {name}"
+        for (name, type), (_, value, _) in zip(types.items(), VALUES, strict=True)
+    )
+    wanted = [value for _, _, value in VALUES]
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        row = connection.sql(f"SELECT {casts}")
+        assert answer_to_json(row.to_arrow_table())["rows"] == [wanted]
+        members = [(name, quote(name), type) for name, type in types.items()]
+        [[text]] = row.project(json_object(members)).fetchall()
+    found = json.loads(text, parse_constant=lambda word: f"{word} is not JSON")
+    assert list(found.values()) == wanted
