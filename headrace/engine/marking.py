@@ -78,7 +78,7 @@ class Marking:
             self._mark(main, stream, "learnt", dict.fromkeys(mine), delay_us=delay_us)
 
     def mark_new(self, main: Unit, stream: Stream, added: Iterable[int]) -> None:
-        """Write that partitions begin at the stream's smallest clock, with its delay."""
+        """Write that partitions begin at the stream's smallest clock and watermark, its delay."""
         added = set(added)
         known = [
             place.clock
@@ -86,11 +86,18 @@ class Marking:
             if key.stream == stream.name and key.partition not in added
         ]
         smallest_us = min((clock.time_us for clock in known), default=NEVER)
-        if smallest_us != NEVER:
-            delay_us = max(clock.delay_us for clock in known)
-            learnt_us = None if stream.adaptive is None else delay_us
-            times_us = dict.fromkeys(added, smallest_us)
-            self._mark(main, stream, "new", times_us, delay_us=learnt_us)
+        if smallest_us == NEVER:
+            return
+        times_us = dict.fromkeys(added, smallest_us)
+        if stream.adaptive is None:
+            self._mark(main, stream, "new", times_us)
+            return
+        # A delay that has grown turned no watermark back. It would turn back the stream's here, if
+        # the clock began with it: so it begins with the delay that leads to that watermark.
+        watermark_us = min(clock.watermark_us for clock in known)
+        self._mark(main, stream, "new", times_us, delay_us=smallest_us - watermark_us)
+        delay_us = max(clock.delay_us for clock in known)
+        self._mark(main, stream, "new", dict.fromkeys(added), delay_us=delay_us)
 
     def mark_end(self, main: Unit, stream: Stream, watermark_us: int) -> None:
         """Write markers that take the watermark of every partition of a stream to a time."""

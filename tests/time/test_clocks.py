@@ -141,8 +141,18 @@ def test_parts_that_are_measured_side_by_side_give_the_clocks_between_them(
 
 @given(logs(), CLOCKS)
 def test_no_watermark_ever_sinks(log: tuple[list[Record], list[Mark]], clock: Clock) -> None:
-    found, end = stamp_slowly(*log, clock)
-    watermarks = [clock.watermark_us, *(watermark for _, watermark in found), end.watermark_us]
+    records, marks = log
+    last = records[-1].offset if records else -1
+    stamped = stamp_columns(records, [mark for mark in marks if mark.offset <= last], clock)
+    ends = [stamped.end]
+    for mark in marks:
+        if mark.offset > last:
+            ends.append(ends[-1].marked([mark]))
+    watermarks = [
+        clock.watermark_us,
+        *stamped.watermarks_us.tolist(),
+        *(end.watermark_us for end in ends),
+    ]
     assert watermarks == sorted(watermarks)
 
 
