@@ -17,8 +17,10 @@ or its epoch is not the one of the engine that began last. Void records change n
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from headrace.time.clocks import NEVER, UNKNOWN, Mark
@@ -113,14 +115,17 @@ def _digest(check: str, body: Mapping[str, Any]) -> str:
 class MarkerBook:
     """Every marker that is not void, by partition, in the order they were written.
 
-    One thread adds; others may read meanwhile: a sequence that was handed out never changes.
+    In that order numbers grow and offsets never go back, so whoever asks gets a slice: what it
+    costs does not grow with the markers there are. One thread adds; others may read meanwhile: a
+    sequence that was handed out never changes.
     """
 
     end_offset: int = 0  # the next offset of the topic to read
     epoch: int = 0
     check: str = ""  # of the last marker that is not void
     void: int = 0
-    _marks: dict[Place, tuple[Mark, ...]] = field(default_factory=dict)
+    _marks: dict[Place, list[Mark]] = field(default_factory=dict)
+    _furthest: dict[Place, int] = field(default_factory=dict)  # where the last mark acts
 
     def add(self, number: int, value: bytes | None) -> None:
         """Take the record at an offset of the topic."""
@@ -139,47 +144,47 @@ class MarkerBook:
             return
         for partition, offset, time_us in found.marks:
             place = Place(found.stream, found.topic, partition)
-            known = self._marks.get(place, ())
             # No engine of ours goes back; whoever does acts no earlier than the one before.
-            offset = max(offset, known[-1].offset if known else 0)
-            self._marks[place] = _joined(known, Mark(number, offset, time_us, found.delay_us))
+            offset = self._furthest[place] = max(offset, self._furthest.get(place, 0))
+            mark = Mark(number, offset, time_us, found.delay_us)
+            self._marks.setdefault(place, []).append(mark)
 
     def fresh(self, place: Place, offset: int, *, since: int, until: int) -> tuple[Mark, ...]:
         """Return the marks that act at an offset or before, with numbers in `[since, until)`."""
-        return tuple(
-            mark
-            for mark in self._marks.get(place, ())
-            if mark.offset <= offset and since <= mark.number < until
-        )
+        marks = self._marks.get(place, [])
+        end = min(_acting_by(marks, offset), _written_before(marks, until))
+        return tuple(marks[_written_before(marks, since) : end])
 
     def ahead(self, place: Place, start: int, end: int, *, until: int) -> tuple[Mark, ...]:
         """Return the marks that act on offsets in `(start, end]`, with numbers below `until`."""
-        return tuple(
-            mark
-            for mark in self._marks.get(place, ())
-            if start < mark.offset <= end and mark.number < until
-        )
+        marks = self._marks.get(place, [])
+        last = min(_acting_by(marks, end), _written_before(marks, until))
+        return tuple(marks[_acting_by(marks, start) : last])
 
     def forget(self, floors: Mapping[Place, int]) -> None:
         """Let go of marks before the offsets that every reader has passed, and of other places."""
-        self._marks = {
-            place: tuple(mark for mark in marks if mark.offset >= floors[place])
-            for place, marks in self._marks.items()
-            if place in floors
-        }
+        kept = {}
+        for place, marks in self._marks.items():
+            if place in floors:
+                passed = bisect_left(marks, floors[place], key=_offset)
+                kept[place] = marks[passed:] if passed else marks
+        self._marks = kept
 
     def __len__(self) -> int:
         return sum(map(len, self._marks.values()))
 
 
-def _joined(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
-    """Return the marks with one more; of two times at one offset the larger is enough."""
-    last = marks[-1] if marks else None
-    if last is not None and last.offset == mark.offset and last.delay_us is mark.delay_us is None:
-        assert last.time_us is not None
-        assert mark.time_us is not None
-        return (*marks[:-1], mark._replace(time_us=max(last.time_us, mark.time_us)))
-    return (*marks, mark)
+_number, _offset = attrgetter("number"), attrgetter("offset")
+
+
+def _written_before(marks: Sequence[Mark], number: int) -> int:
+    """Return how many marks have a smaller number."""
+    return bisect_left(marks, number, key=_number)
+
+
+def _acting_by(marks: Sequence[Mark], offset: int) -> int:
+    """Return how many marks act at an offset or before."""
+    return bisect_right(marks, offset, key=_offset)
 
 
 def chain(records: Iterable[Marks], check: str) -> Iterator[bytes]:

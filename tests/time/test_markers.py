@@ -5,8 +5,11 @@ own; every single change of a value makes it void.
 """
 
 import json
+from itertools import accumulate
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.reference.clocks import Marker, read_markers
 from headrace.time.clocks import Mark
@@ -49,10 +52,39 @@ def test_marks_are_kept_by_partition_in_the_order_they_were_written() -> None:
     ]
 
 
-def test_of_two_times_at_one_place_the_larger_is_kept() -> None:
+def test_no_marker_hides_one_that_stands_before_it_at_the_same_place() -> None:
     made = book(*chain([Marks(7), LATER, IDLE], ""))
-    assert all_of(made, P0) == (Mark(2, 10, 5_000),)
-    assert len(made) == 2
+    assert made.fresh(P0, 10, since=0, until=2) == (Mark(1, 10, 5_000),)
+    assert all_of(made, P0) == (Mark(1, 10, 5_000), Mark(2, 10, 1_000))
+
+
+@given(
+    st.lists(st.integers(0, 6), max_size=12),
+    st.integers(0, 7),
+    st.integers(0, 7),
+    st.integers(0, 14),
+    st.integers(0, 14),
+    st.integers(0, 7),
+)
+def test_what_a_reader_gets_is_what_the_definition_says(
+    offsets: list[int], low: int, high: int, since: int, until: int, floor: int
+) -> None:
+    written = [Marks(7, "s", "t", "idle", marks=((0, at, 5),)) for at in offsets]
+    values = list(chain([Marks(7), *written], ""))
+    made, forgetful = book(*values), MarkerBook()
+    for number, value in enumerate(values):
+        forgetful.add(number, value)
+        forgetful.forget({P0: min(floor, low)})
+    everything = all_of(made, P0)
+    # None goes back, whatever it says of itself, and also where those before are forgotten.
+    assert [mark.offset for mark in everything] == list(accumulate(offsets, max))
+    assert made.fresh(P0, high, since=since, until=until) == tuple(
+        mark for mark in everything if mark.offset <= high and since <= mark.number < until
+    )
+    for each in (made, forgetful):
+        assert each.ahead(P0, low, high, until=until) == tuple(
+            mark for mark in everything if low < mark.offset <= high and mark.number < until
+        )
 
 
 def test_a_reader_gets_what_acts_where_it_stands_and_what_acts_ahead() -> None:
@@ -106,7 +138,7 @@ def test_what_the_engine_did_not_write_is_void_and_counted(forged: bytes | None)
     begin, *rest = chain([Marks(7), IDLE, LATER], "")
     made = book(begin, forged, *rest)
     assert made.void == 1
-    assert all_of(made, P0) == (Mark(3, 10, 5_000),)
+    assert all_of(made, P0) == (Mark(2, 10, 1_000), Mark(3, 10, 5_000))
     assert read_markers([begin, forged, *rest]) == read_markers([begin, *rest])
 
 
@@ -133,5 +165,5 @@ def test_marks_that_say_nothing_sensible_are_refused(marks: dict[str, object]) -
 def test_a_marker_that_goes_back_acts_no_earlier_than_the_one_before() -> None:
     back = Marks(7, "s", "t", "idle", marks=((1, 3, 9_000),))
     values = list(chain([Marks(7), IDLE, back], ""))
-    assert all_of(book(*values), P1) == (Mark(2, 20, 9_000),)
+    assert all_of(book(*values), P1) == (Mark(1, 20, 2_000), Mark(2, 20, 9_000))
     assert [marker.offset for marker in read_markers(values) if marker.partition == 1] == [20, 20]
