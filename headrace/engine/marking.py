@@ -18,7 +18,7 @@ from headrace.log.base import Extent
 from headrace.model.definitions import Stream
 from headrace.time.clocks import NEVER
 from headrace.time.lateness import as_counts
-from headrace.time.markers import Marks, Place
+from headrace.time.markers import Marks, Place, event_time_of
 
 __all__ = ["Marking"]
 
@@ -127,7 +127,8 @@ class Marking:
                 (partition, self._furthest(main, stream, partition), time_us)
                 for partition, time_us in sorted(times_us.items())
             )
-            found = Marks(epoch, stream.name, stream.topic, why, delay_us, marks)
+            time = event_time_of(stream)
+            found = Marks(epoch, stream.name, stream.topic, why, delay_us, marks, time)
             self._time.write([found])
 
     def _furthest(self, main: Unit, stream: Stream, partition: int) -> int:

@@ -48,7 +48,9 @@ def set_out(unit: Unit, book: MarkerBook, until: int) -> Outset:
     """Return where a unit stands once the markers before `until` act."""
     progress = {}
     for key, place in unit.progress.items():
-        fresh = book.fresh(place_of(unit, key), place.offset, since=unit.time_offset, until=until)
+        stream = unit.sources[key.stream].stream
+        since = unit.time_offset
+        fresh = book.fresh(stream, key.partition, place.offset, since=since, until=until)
         progress[key] = place._replace(clock=place.clock.marked(fresh))
     return Outset(progress, until, book.void)
 
@@ -56,11 +58,11 @@ def set_out(unit: Unit, book: MarkerBook, until: int) -> Outset:
 def with_marks(outset: Outset, unit: Unit, book: MarkerBook, planned: PlannedTurn) -> Outset:
     """Return the outset of a planned turn: with the marks that act on its ranges."""
     marks = {}
-    for stream, range in planned.ranges:
-        key = StreamPartition(stream, range.partition.number)
-        found = book.ahead(place_of(unit, key), range.start, range.end, until=outset.time_offset)
+    for name, (partition, start, end) in planned.ranges:
+        stream = unit.sources[name].stream
+        found = book.ahead(stream, partition.number, start, end, until=outset.time_offset)
         if found:
-            marks[key] = found
+            marks[StreamPartition(name, partition.number)] = found
     return replace(outset, marks=marks)
 
 

@@ -17,7 +17,7 @@ from headrace.model.definitions import Query, Stream, View
 __all__ = ["SEMANTICS", "stream_fingerprint", "view_fingerprint"]
 
 #: Raised when the same definition over the same log would get another answer from newer code.
-SEMANTICS = 2
+SEMANTICS = 3
 
 
 def stream_fingerprint(stream: Stream) -> str:

@@ -16,7 +16,6 @@ from headrace.model.definitions import Stream
 from headrace.schema.json import JsonDecoder
 from headrace.time.clocks import Clock
 from headrace.time.lateness import BUCKETS, Counts, as_counts, bounds_us, quantile_us
-from headrace.time.markers import Place
 
 __all__ = ["DelayEffect", "Lateness", "LatenessBucket", "measure_lateness", "ranges_of"]
 
@@ -80,14 +79,13 @@ def measure_lateness(
     total = sum(extent.end_offset - extent.first_offset for _, extent in extents)
     until = time.book.end_offset
     for partition, (first, end) in extents:
-        place = Place(stream.name, stream.topic, partition.number)
-        begun = time.book.fresh(place, first, since=0, until=until)
+        begun = time.book.fresh(stream, partition.number, first, since=0, until=until)
         stamper = Stamper(
             stream,
             Range(partition, first, end),
             Clock(delay_us=stream.delay_us).marked(begun),
             decoder,
-            marks=time.book.ahead(place, first, end, until=until),
+            marks=time.book.ahead(stream, partition.number, first, end, until=until),
             counts_lateness=True,
         )
         for batch in gather(log.read(Range(partition, first, end))):

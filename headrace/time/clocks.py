@@ -17,7 +17,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NEVER", "UNKNOWN", "Clock", "Mark", "Stamped", "after_span", "moves", "stamp"]
+__all__ = [
+    "NEVER",
+    "UNKNOWN",
+    "Clock",
+    "EventTime",
+    "Mark",
+    "Stamped",
+    "after_span",
+    "moves",
+    "stamp",
+]
 
 #: -infinity in microseconds: before every time a record can carry.
 NEVER = int(np.iinfo(np.int64).min)
@@ -25,6 +35,8 @@ NEVER = int(np.iinfo(np.int64).min)
 UNKNOWN = int(np.iinfo(np.int64).max)
 
 Micros = npt.NDArray[np.int64]
+#: What a stream takes for its time: the column, and how it is written (None: ISO 8601).
+EventTime = tuple[str, str | None]
 
 
 class Clock(NamedTuple):
@@ -62,13 +74,15 @@ class Clock(NamedTuple):
 class Mark(NamedTuple):
     """What a marker says of one partition: it acts before the record at `offset`.
 
-    `number` is the marker's own place, its offset in the topic of markers.
+    `number` is the marker's own place, its offset in the topic of markers. `event_time` is the one
+    it speaks of, None where it does not say: of any.
     """
 
     number: int
     offset: int
     time_us: int | None = None
     delay_us: int | None = None
+    event_time: EventTime | None = None
 
 
 class Stamped(NamedTuple):

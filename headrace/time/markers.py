@@ -4,10 +4,13 @@ They are the records of the topic `headrace.time`, one partition, never compacte
 
     {"v": 1, "epoch": 7, "check": "..."}                     an engine of epoch 7 begins
     {"v": 1, "epoch": 7, "stream": "payments", "topic": "payments", "why": "idle",
-     "marks": [[0, 120, 1767225600000000], ...], "check": "..."}
+     "event_time": ["ts", null], "marks": [[0, 120, 1767225600000000], ...], "check": "..."}
     {..., "why": "learnt", "delay_us": 30000000, "marks": [[0, 120, null], ...], "check": "..."}
 
 - `marks` are [partition, offset, time in microseconds or null]; `delay_us` holds for all of them.
+- `event_time` is the column and its `timestamp_format`: what was learnt of one time is nothing to
+  a stream that goes by another. A marker without it speaks of whatever time the stream goes by.
+- A delay is for streams that learn theirs, and never longer than they allow.
 - `check` is the first 16 hexadecimal digits of sha256 over the check before it and the value
   without its own, as JSON with sorted keys: a record that does not know what stands before it
   does not belong here.
@@ -23,9 +26,10 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from headrace.time.clocks import NEVER, UNKNOWN, Mark
+from headrace.model.definitions import Stream
+from headrace.time.clocks import NEVER, UNKNOWN, EventTime, Mark
 
-__all__ = ["MarkerBook", "Marks", "Place", "chain", "read_marks"]
+__all__ = ["MarkerBook", "Marks", "Place", "chain", "event_time_of", "read_marks"]
 
 VERSION = 1
 _CHECK_DIGITS = 16
@@ -49,6 +53,7 @@ class Marks:
     why: str = ""
     delay_us: int | None = None
     marks: tuple[tuple[int, int, int | None], ...] = ()
+    event_time: EventTime | None = None
 
     def body(self) -> dict[str, Any]:
         """Return the value without its check."""
@@ -62,7 +67,14 @@ class Marks:
             "why": self.why,
             "marks": [list(mark) for mark in self.marks],
         }
+        if self.event_time is not None:
+            body["event_time"] = list(self.event_time)
         return body if self.delay_us is None else body | {"delay_us": self.delay_us}
+
+
+def event_time_of(stream: Stream) -> EventTime | None:
+    """Return the time that a stream goes by, None when it goes by none."""
+    return None if stream.event_time is None else (stream.event_time, stream.timestamp_format)
 
 
 def read_marks(value: bytes | None) -> tuple[Marks, str] | None:
@@ -74,6 +86,8 @@ def read_marks(value: bytes | None) -> tuple[Marks, str] | None:
     if not isinstance(found, dict) or not isinstance(found.get("check"), str):
         return None
     check = found.pop("check")
+    if not all(isinstance(found.get(name, ""), str) for name in ("stream", "topic", "why")):
+        return None
     try:
         marks = Marks(
             _whole(found["epoch"]),
@@ -82,13 +96,14 @@ def read_marks(value: bytes | None) -> tuple[Marks, str] | None:
             found.get("why", ""),
             None if found.get("delay_us") is None else _whole(found["delay_us"]),
             tuple(_mark(each) for each in found.get("marks", ())),
+            None if found.get("event_time") is None else _event_time(found["event_time"]),
         )
     except (KeyError, TypeError, ValueError):
         return None
     if marks.delay_us is None and any(time_us is None for _, _, time_us in marks.marks):
         return None
-    # Whatever else stands in it, or stands there in another form, is not ours.
-    return (marks, check) if marks.body() == found else None
+    # Whatever else stands in it, or stands there in another form, is not ours. True is not 1.
+    return (marks, check) if marks.body() == found and type(found["v"]) is int else None
 
 
 def _whole(number: object) -> int:
@@ -104,6 +119,13 @@ def _mark(found: object) -> tuple[int, int, int | None]:
     if time_us is not None and not (type(time_us) is int and NEVER < time_us < UNKNOWN):
         raise ValueError("not a time")
     return _whole(partition), _whole(offset), time_us
+
+
+def _event_time(found: object) -> EventTime:
+    match found:
+        case [str(column), str() | None as written]:
+            return column, written
+    raise ValueError("not an event time")
 
 
 def _digest(check: str, body: Mapping[str, Any]) -> str:
@@ -146,20 +168,27 @@ class MarkerBook:
             place = Place(found.stream, found.topic, partition)
             # No engine of ours goes back; whoever does acts no earlier than the one before.
             offset = self._furthest[place] = max(offset, self._furthest.get(place, 0))
-            mark = Mark(number, offset, time_us, found.delay_us)
+            mark = Mark(number, offset, time_us, found.delay_us, found.event_time)
             self._marks.setdefault(place, []).append(mark)
 
-    def fresh(self, place: Place, offset: int, *, since: int, until: int) -> tuple[Mark, ...]:
+    def fresh(
+        self, stream: Stream, partition: int, offset: int, *, since: int, until: int
+    ) -> tuple[Mark, ...]:
         """Return the marks that act at an offset or before, with numbers in `[since, until)`."""
-        marks = self._marks.get(place, [])
+        marks = self._of(stream, partition)
         end = min(_acting_by(marks, offset), _written_before(marks, until))
-        return tuple(marks[_written_before(marks, since) : end])
+        return _as_defined(stream, marks[_written_before(marks, since) : end])
 
-    def ahead(self, place: Place, start: int, end: int, *, until: int) -> tuple[Mark, ...]:
+    def ahead(
+        self, stream: Stream, partition: int, start: int, end: int, *, until: int
+    ) -> tuple[Mark, ...]:
         """Return the marks that act on offsets in `(start, end]`, with numbers below `until`."""
-        marks = self._marks.get(place, [])
+        marks = self._of(stream, partition)
         last = min(_acting_by(marks, end), _written_before(marks, until))
-        return tuple(marks[_acting_by(marks, start) : last])
+        return _as_defined(stream, marks[_acting_by(marks, start) : last])
+
+    def _of(self, stream: Stream, partition: int) -> Sequence[Mark]:
+        return self._marks.get(Place(stream.name, stream.topic, partition), ())
 
     def forget(self, floors: Mapping[Place, int]) -> None:
         """Let go of marks before the offsets that every reader has passed, and of other places."""
@@ -185,6 +214,20 @@ def _written_before(marks: Sequence[Mark], number: int) -> int:
 def _acting_by(marks: Sequence[Mark], offset: int) -> int:
     """Return how many marks act at an offset or before."""
     return bisect_right(marks, offset, key=_offset)
+
+
+def _as_defined(stream: Stream, marks: Sequence[Mark]) -> tuple[Mark, ...]:
+    """Return what marks say to a stream as it is defined, whatever they were learnt under."""
+    acting = []
+    for mark in marks:
+        if stream.event_time is None or mark.event_time not in (None, event_time_of(stream)):
+            continue
+        delay_us = None
+        if stream.adaptive is not None and mark.delay_us is not None:
+            delay_us = min(mark.delay_us, stream.adaptive.max_us)
+        if mark.time_us is not None or delay_us is not None:
+            acting.append(mark._replace(delay_us=delay_us))
+    return tuple(acting)
 
 
 def chain(records: Iterable[Marks], check: str) -> Iterator[bytes]:

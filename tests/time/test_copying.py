@@ -7,9 +7,10 @@ from pathlib import Path
 
 from headrace.log import EmbeddedLog, Log, Producer, TopicSettings, records
 from headrace.log.copying import copy_topic
+from headrace.model.definitions import Stream
 from headrace.time.clocks import Mark
 from headrace.time.copying import copy_markers
-from headrace.time.markers import MarkerBook, Marks, Place, chain
+from headrace.time.markers import MarkerBook, Marks, chain
 
 BEGIN = [Marks(7), Marks(7, "s", "t", "idle", marks=((0, 25, 1_000), (1, 10, 2_000)))]
 MORE = [Marks(7, "s", "t", "idle", marks=((0, 30, 3_000),)), Marks(7, "x", "other", "idle")]
@@ -49,8 +50,8 @@ def book(log: Log) -> MarkerBook:
 
 
 def marks(log: Log, partition: int) -> list[Mark]:
-    place = Place("s", "t", partition)
-    return list(book(log).fresh(place, EVERYTHING, since=0, until=EVERYTHING))
+    stream = Stream("s", (), "t", event_time="ts")
+    return list(book(log).fresh(stream, partition, EVERYTHING, since=0, until=EVERYTHING))
 
 
 def value_at(log: Log, partition: int, offset: int) -> bytes | None:
