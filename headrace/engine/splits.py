@@ -2,7 +2,10 @@
 
 A split can be stamped when the clock at its start is known: it begins at the position, or at a
 seed. A range without seeds inside is one split; when that leaves cores idle it is cut anyway, and
-a first pass asks every part how far it moves the clock.
+a first pass asks every part how far it moves the clock, if the stream has one.
+
+A seed is the clock after all records before it. Where compaction or retention may have taken some
+of them, whoever reads up to it comes to another clock, so there is no seed to be used.
 """
 
 import gc
@@ -67,21 +70,24 @@ def assign(
 ) -> list[Assignment]:
     """Return the tasks' assignments, in offset order within a partition, their clocks known."""
     cores = session.sparkContext.defaultParallelism
+    compacted = log.topic(stream.topic).settings.compact
+    extents = log.extents(stream.topic)
     assignments: list[Assignment] = []
     for range in ranges:
+        whole = not compacted and extents[range.partition].first_offset == 0
         key = StreamPartition(stream.name, range.partition.number)
         place = outset.progress[key]
         marks = outset.marks.get(key, ())
         starts = {place.offset: place.clock}
-        for seed in seeds:
+        for seed in seeds if whole else ():
             offset = seed.progress.offset
             inside = seed.partition == range.partition.number and range.start < offset < range.end
             if inside and offset - max(starts) >= split_records:
                 since = [m for m in marks if m.offset == offset and m.number >= seed.time_offset]
                 starts[offset] = seed.progress.clock.marked(since)
         if len(starts) == 1 and len(ranges) < cores and range.span >= 2 * split_records:
-            whole = Assignment(range, (), place.clock, marks)
-            assignments += _measured(session, log, stream, whole, split_records)
+            uncut = Assignment(range, (), place.clock, marks)
+            assignments += _cut(session, log, stream, uncut, split_records)
             continue
         for start, end in pairwise([*starts, range.end]):
             part = Range(range.partition, start, end)
@@ -95,18 +101,20 @@ def _assignment(log: Log, range: Range, clock: Clock, marks: Sequence[Mark]) -> 
     return Assignment(range, parts, clock, within)
 
 
-def _measured(
-    session: SparkSession, log: Log, stream: Stream, whole: Assignment, size: int
+def _cut(
+    session: SparkSession, log: Log, stream: Stream, uncut: Assignment, size: int
 ) -> list[Assignment]:
     """Cut a range without seeds; a first pass finds the clock at the start of every part."""
-    range, clock = whole.range, whole.clock
+    range, clock = uncut.range, uncut.clock
     delay_us = clock.delay_us
     drafts = []
     for start, end in pairwise([*_steps(range.start, range.end, size), range.end]):
         part = Range(range.partition, start, end)
-        draft = _assignment(log, part, Clock(delay_us=delay_us), whole.marks)
+        draft = _assignment(log, part, Clock(delay_us=delay_us), uncut.marks)
         drafts.append(draft)
         delay_us = draft.clock.marked(draft.marks).delay_us
+    if stream.event_time is None:  # nothing moves its clock
+        return [replace(draft, clock=clock) for draft in drafts]
     frame = session.range(len(drafts), numPartitions=len(drafts)).mapInArrow(
         _measuring(stream, drafts), "side BINARY"
     )
