@@ -62,10 +62,12 @@ def _read_adaptive(cursor: Cursor, column: Token) -> Watermark:
         raise source.refuse(share[0], f"the share stands without quotes; {how}")
     try:
         number = Decimal("".join(str(token.text) for token in share))
-    except InvalidOperation:
-        number = Decimal(-1)
-    if not 0 < number < 1:
-        raise source.refuse(share[0], f"the share is a number between 0 and 1; {how}")
+        between = 0 < float(number) < 1  # as it is reckoned with
+    except (InvalidOperation, ValueError):
+        between = False
+    if not between:
+        what = "the share is a number between 0 and 1, and rounds to neither"
+        raise source.refuse(share[0], f"{what}; {how}")
     inner = Cursor(source, longest)
     if not inner.accept("MAX"):
         raise inner.refuse(f"MAX is expected here{inner.found()}; {how}")

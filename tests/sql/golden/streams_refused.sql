@@ -158,10 +158,16 @@ CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.9))
 -- case: shares that are none
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (1, MAX INTERVAL 5 MINUTES));
 CREATE STREAM b (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (-0.5, MAX INTERVAL 5 MINUTES));
-CREATE STREAM c (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (much, MAX INTERVAL 5 MINUTES))
--- error: case.sql:1:69: the share is a number between 0 and 1; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
--- error: case.sql:2:69: the share is a number between 0 and 1; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
--- error: case.sql:3:69: the share is a number between 0 and 1; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+CREATE STREAM c (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (much, MAX INTERVAL 5 MINUTES));
+CREATE STREAM d (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.99999999999999999999, MAX INTERVAL 5 MINUTES));
+CREATE STREAM e (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (NaN, MAX INTERVAL 5 MINUTES));
+CREATE STREAM f (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (sNaN, MAX INTERVAL 5 MINUTES))
+-- error: case.sql:1:69: the share is a number between 0 and 1, and rounds to neither; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:2:69: the share is a number between 0 and 1, and rounds to neither; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:3:69: the share is a number between 0 and 1, and rounds to neither; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:4:69: the share is a number between 0 and 1, and rounds to neither; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:5:69: the share is a number between 0 and 1, and rounds to neither; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:6:69: the share is a number between 0 and 1, and rounds to neither; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
 
 -- case: an adaptive watermark without its longest delay
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.99, INTERVAL 5 MINUTES));
