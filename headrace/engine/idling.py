@@ -2,10 +2,12 @@
 
 A partition is idle when it is read to its end and had no readable record for the stream's
 `idle_timeout`, as this engine's own clock counts: a wall clock that jumps moves nothing. It gets a
-marker, and another one every `idle_timeout` while it lasts:
-- the smallest clock of the stream's active partitions or,
+marker, and others while it lasts:
+- the smallest clock of the stream's active partitions, every `idle_timeout`, or,
 - when none is active, the largest clock from the stream's records alone plus the time since the
-  later of the stream's last record and this engine's start.
+  later of the stream's last record and this engine's start. Then each pause is as long as all
+  before it together, up to an hour: a stream that nobody uses fills no topic, and a window closes
+  after at most twice the time that it takes to end, or an hour later.
 So the last window closes too, one idle partition holds nothing up, and a weekend's outage makes
 nothing late. A partition that was added begins with a marker at the stream's smallest clock.
 """
@@ -18,6 +20,9 @@ from headrace.model.definitions import Stream
 from headrace.time.clocks import NEVER
 
 __all__ = ["Idleness"]
+
+# Between the markers of a stream that stands still, unless its `idle_timeout` is longer.
+_LONGEST_PAUSE_US = 3_600_000_000
 
 Micros = int
 #: From partition to the time of its marker.
@@ -60,16 +65,19 @@ class Idleness:
         if not idle:
             return {}
         active = [place.clock.time_us for key, place in mine.items() if key not in idle]
+        since_us = max(self._stood[key].since_us for key in mine)
         if active:
             time_us = min(active)
         else:
             largest = max(place.clock.records_us for place in mine.values())
-            since_us = max(self._stood[key].since_us for key in mine)
             time_us = NEVER if largest == NEVER else largest + now_us - since_us
         due: Times = {}
         for key in idle:
             stood = self._stood[key]
-            waited = stood.marked_us is None or now_us - stood.marked_us >= stream.idle_timeout_us
+            pause_us = stream.idle_timeout_us
+            if stood.marked_us is not None and not active:
+                pause_us = max(pause_us, min(stood.marked_us - since_us, _LONGEST_PAUSE_US))
+            waited = stood.marked_us is None or now_us - stood.marked_us >= pause_us
             if waited and time_us > mine[key].clock.time_us:
                 stood.marked_us = now_us
                 due[key.partition] = time_us

@@ -117,23 +117,6 @@ def test_a_weekend_without_an_engine_makes_nothing_late() -> None:
         replay(h, gear="long")
 
 
-def test_markers_are_repeated_only_while_they_say_something_new() -> None:
-    with harness(CLICKS, partitions=2) as h:
-        click(h, "12:00:05", 0)
-        turn_all(h)
-
-        def markers() -> int:
-            return sum(b"marks" in row["value"] for row in h.topic("headrace.time"))
-
-        assert markers() == 0
-        for expected in (1, 2, 3):
-            h.wall("+1 minute")
-            turn_all(h)
-            assert markers() == expected
-            turn_all(h)
-            assert markers() == expected
-
-
 def test_an_added_partition_begins_at_the_smallest_clock() -> None:
     with harness(CLICKS, partitions=2) as h:
         for partition in range(2):
