@@ -5,7 +5,9 @@ Method: the source begins after offset 0, so a copy numbers its records differen
 
 from pathlib import Path
 
-from headrace.log import EmbeddedLog, Log, Producer, TopicSettings, records
+import pytest
+
+from headrace.log import EmbeddedLog, Log, Partition, Producer, TopicSettings, records
 from headrace.log.copying import copy_topic
 from headrace.model.definitions import Stream
 from headrace.time.clocks import Mark
@@ -55,7 +57,7 @@ def marks(log: Log, partition: int) -> list[Mark]:
 
 
 def value_at(log: Log, partition: int, offset: int) -> bytes | None:
-    from headrace.log import Partition, Range
+    from headrace.log import Range
 
     place = Partition("t", partition)
     end = log.extents("t")[place].end_offset
@@ -81,6 +83,48 @@ def test_markers_act_on_the_same_records_in_a_copy(tmp_path: Path) -> None:
         ]
     assert [mark.offset for mark in marks(target, 0)] != [mark.offset for mark in marks(source, 0)]
     assert book(target).void == 0
+
+
+def test_a_marker_waits_until_the_records_before_it_are_copied(tmp_path: Path) -> None:
+    source, target = make_source(tmp_path / "a"), EmbeddedLog(tmp_path / "b", sync=False)
+    write(source, BEGIN, 2)
+    copy_topic(source, target, "t")
+    # Between the copy of the topic and that of its markers both go on.
+    source.append("t", records(["more", "and more"]), partition=1)
+    write(source, [Marks(7, "s", "t", "idle", marks=((1, 12, 4_000),))], 3)
+    assert copy_markers(source, target, ["t"]) == (2, ())
+    copy_topic(source, target, "t")
+    assert copy_markers(source, target, ["t"]) == (1, ())
+    assert marks(target, 1) == [Mark(1, 10, 2_000), Mark(2, 12, 4_000)]
+    # What the source loses later makes no other copy of what is there already.
+    source.change_topic("t", partitions=None, settings=TopicSettings(retention_bytes=1))
+    source.append("t", records(["kept"]), partition=0)
+    source.maintain()
+    assert source.extents("t")[Partition("t", 0)].first_offset > 25
+    copy_topic(source, target, "t")
+    assert copy_markers(source, target, ["t"]) == (0, ())
+
+
+@pytest.mark.parametrize("why", ["appended", "compacted"])
+def test_records_that_are_not_the_same_are_not_taken_for_each_other(
+    tmp_path: Path, why: str
+) -> None:
+    source, target = EmbeddedLog(tmp_path / "a", sync=False), EmbeddedLog(tmp_path / "b")
+    for topic in ("t", "other"):
+        source.create_topic(topic, partitions=1, settings=TopicSettings(compact=topic == "t"))
+        source.append(topic, records(["x"] * 10, keys=["k"] * 10), partition=0)
+    write(source, [Marks(7), Marks(7, "s", "t", "idle", marks=((0, 4, 1_000),))], 2)
+    write(source, [Marks(7, "x", "other", "idle", marks=((0, 10, 2_000),))], 3)
+    for topic in ("t", "other"):
+        copy_topic(source, target, topic)
+    if why == "appended":
+        target.append("t", records(["mine"], keys=["k"]), partition=0)
+    else:
+        target.compact("t")
+    copied, [note] = copy_markers(source, target, ["t", "other"])
+    assert copied == 2  # that an engine began, and what it learnt of the other topic
+    assert "t/0: the target does not end with the records that were copied there" in note
+    assert marks(target, 0) == []
 
 
 def test_where_an_engine_has_begun_time_is_its_own(tmp_path: Path) -> None:
