@@ -194,8 +194,6 @@ class Engine:
                 unit.progress = dict(snapshot.progress(name))
                 unit.time_offset = snapshot.time_offset(name)
                 check_known(self.planner.time.book, unit.time_offset)
-                if (planned := self.tools.store.journalled(name)) is not None:
-                    self.planner.marking.reached(planned)
                 unit.runs = {
                     stream: runs
                     for (holder, stream), runs in snapshot.manifests().items()
@@ -214,6 +212,8 @@ class Engine:
             if fold.stream.name not in unit.sources:
                 unit.sources[fold.stream.name] = Source(fold.stream, owned=False)
         self.units[MAIN].state = HoldingState.LIVE
+        for unit in self.units.values():
+            self.planner.begin_unit(unit)
 
     def _plan_old(self, holding: Holding) -> Fold:
         """Plan a version that goes on until its successor is level."""

@@ -4,6 +4,7 @@ Promises:
 - Every plan first reads the topic of markers to its end, and nobody writes a marker between that
   and the journal: it would act on records of that very turn.
 - A unit that follows the main one reads no further than it, records and markers.
+- No plan is made, not even to wait, at a position that the log does not have. PositionLost.
 """
 
 import logging
@@ -11,11 +12,11 @@ from collections.abc import Callable, Mapping
 
 from headrace.engine.marking import Marking
 from headrace.engine.outset import Outset, place_of, set_out, with_marks
-from headrace.engine.ranges import backlog, plan_ranges
+from headrace.engine.ranges import backlog, check_position, plan_ranges
 from headrace.engine.settings import Settings
 from headrace.engine.timekeeping import Timekeeper
 from headrace.engine.unit import Unit
-from headrace.ledger.entries import MAIN, PlannedTurn, Progress, StreamPartition
+from headrace.ledger.entries import MAIN, HoldingState, PlannedTurn, Progress, StreamPartition
 from headrace.log.base import Extent, Log, Partition
 from headrace.log.names import TIME_TOPIC
 from headrace.store.base import Store
@@ -68,6 +69,19 @@ class Planner:
         if writes:
             self.time.begin(self.epoch)
         return self.epoch
+
+    def begin_unit(self, unit: Unit) -> None:
+        """Check that a unit can go on where it stands, and where a turn of it was interrupted."""
+        planned = self._store.journalled(unit.name)
+        if planned is not None:
+            self.marking.reached(planned)
+        if unit.state is HoldingState.FAILED:
+            return
+        self.extents(unit)
+        for stream, range in () if planned is None else planned.ranges:
+            topic = range.partition.topic
+            if unit.topics().get(stream) == topic:
+                check_position(range.partition, range.end, self._log.extents(topic))
 
     def decide(self, unit: Unit, max_records: int | None) -> tuple[PlannedTurn, Outset] | None:
         """Decide what a unit's next turn reads, and with which markers; None: nothing new."""
@@ -166,16 +180,20 @@ class Planner:
         return "short" if short else "long"
 
     def extents(self, unit: Unit) -> dict[StreamPartition, Extent]:
-        """Return how far a unit may read now: the log's end, and no further than the main unit."""
+        """Return how far a unit may read now: the log's end, and no further than the main unit.
+
+        PositionLost: it stands where the log has nothing.
+        """
         main = self._units()[MAIN]
         extents: dict[StreamPartition, Extent] = {}
         for name, source in unit.sources.items():
             topic = source.stream.topic
             of_topic = self._log.extents(topic)
             follows = unit is not main and main.topics().get(name) == topic
-            for key in unit.progress:
+            for key, place in unit.progress.items():
                 if key.stream != name:
                     continue
+                check_position(Partition(topic, key.partition), place.offset, of_topic)
                 first, end = of_topic[Partition(topic, key.partition)]
                 if follows:
                     end = main.progress.get(key, Progress()).offset

@@ -1,6 +1,7 @@
 """Plan what a turn reads: one range of offsets per partition.
 
 Promises:
+- A position that the log does not have any more, or not yet, is refused and never read around.
 - A range begins at the position: no record is skipped, none is read twice.
 - At most `max_records` offsets and about `max_bytes` in all, but at least one record of every
   partition that has any, so that a flooded partition cannot starve a quiet one.
@@ -13,7 +14,7 @@ from headrace.errors import PositionLost
 from headrace.ledger.entries import Progress, StreamPartition, StreamRange
 from headrace.log.base import Extent, Log, Partition, Range
 
-__all__ = ["backlog", "plan_ranges"]
+__all__ = ["backlog", "check_position", "plan_ranges"]
 
 
 def backlog(
@@ -21,6 +22,29 @@ def backlog(
 ) -> int:
     """Return how many records stand between the position and the ends."""
     return sum(max(0, ends[key] - place.offset) for key, place in progress.items())
+
+
+def check_position(partition: Partition, offset: int, extents: Mapping[Partition, Extent]) -> None:
+    """Refuse an offset that a topic, which has these extents, cannot go on from. PositionLost."""
+    advice = "Move the store away and run again: it is built from what the log still has."
+    extent = extents.get(partition)
+    if extent is None:
+        raise PositionLost(
+            f"{partition}@{offset}: the partition is gone; the topic has {len(extents)} "
+            f"partition{'' if len(extents) == 1 else 's'} now, so it was made anew. {advice}"
+        )
+    if offset < extent.first_offset:
+        raise PositionLost(
+            f"{partition}@{offset}: the next record to read is gone; the log begins at "
+            f"{extent.first_offset}. Retention overtook the reader, or the topic was made anew. "
+            f"{advice}"
+        )
+    if offset > extent.end_offset:
+        raise PositionLost(
+            f"{partition}@{offset}: the topic was made anew: it begins at {extent.first_offset} "
+            f"and ends at {extent.end_offset}. What stands there now is not what was read. "
+            f"{advice}"
+        )
 
 
 def plan_ranges(
@@ -32,17 +56,10 @@ def plan_ranges(
     max_records: int,
     max_bytes: int,
 ) -> tuple[StreamRange, ...]:
-    """Return the next turn's ranges, none at the ends. PositionLost: records are gone."""
+    """Return the next turn's ranges, none at the ends. The positions were checked."""
     unread: dict[StreamPartition, int] = {}
     for key, place in progress.items():
-        first_offset, end_offset = extents[key]
-        if place.offset < first_offset:
-            raise PositionLost(
-                f"{topics[key.stream]}/{key.partition}@{place.offset}: the next record to read is "
-                f"gone; the log begins at {first_offset}. Retention overtook the reader, or the "
-                f"topic was made anew. Move the store away and run again: it is built from "
-                f"what the log still has."
-            )
+        end_offset = extents[key].end_offset
         if place.offset < end_offset:
             unread[key] = end_offset - place.offset
     ranges: list[StreamRange] = []

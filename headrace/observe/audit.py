@@ -19,6 +19,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from headrace.engine.engine import Engine
+from headrace.engine.ranges import check_position
 from headrace.engine.settings import Settings
 from headrace.errors import AuditFailed, PositionLost
 from headrace.ledger.entries import MAIN, Counters, Holding, Owner, Progress, StreamPartition
@@ -122,11 +123,12 @@ def _check_records_are_there(unit: _Recorded, log: Log, counters: Mapping[Owner,
             continue
         topic = parse_project({"ledger": holding.stream_sql}).streams[0].topic
         extents = log.extents(topic)
-        left = sum(
-            max(0, place.offset - extents[Partition(topic, key.partition)].first_offset)
-            for key, place in unit.progress.items()
-            if key.stream == holding.name
-        )
+        left = 0
+        for key, place in unit.progress.items():
+            if key.stream == holding.name:
+                partition = Partition(topic, key.partition)
+                check_position(partition, place.offset, extents)
+                left += place.offset - extents[partition].first_offset
         gone = counters.get(holding.owner, {}).get("read", 0) - left
         if gone > 0:
             first = {place.number: extent.first_offset for place, extent in extents.items()}

@@ -229,7 +229,7 @@ def _partitions(
                 partition=key.partition,
                 position=place.offset,
                 end_offset=end_offset,
-                lag_records=end_offset - place.offset,
+                lag_records=max(0, end_offset - place.offset),
                 clock_us=_known(clock.time_us),
                 watermark_us=_known(clock.watermark_us),
                 delay_us=clock.delay_us,

@@ -54,17 +54,6 @@ def test_tables_outlive_their_records_but_cannot_be_audited() -> None:
             h.audit()
 
 
-def test_an_engine_that_retention_overtakes_says_so_and_stands_still() -> None:
-    with harness(SHOP, partitions=2) as h:
-        h.append("payments", payments(0, 20), partition=0)
-        while h.turn():
-            pass
-        h.append("payments", payments(20, 20), partition=0)
-        remove_all(h)
-        with pytest.raises(PositionLost, match="payments/0@20: the next record to read is gone"):
-            h.turn()
-
-
 @pytest.mark.parametrize("ahead", ["main", "other"])
 def test_partitions_added_while_a_view_is_rebuilt_are_read_once_by_all(ahead: str) -> None:
     with harness(SHOP, partitions=1) as h:

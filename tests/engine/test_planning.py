@@ -1,0 +1,163 @@
+"""What a planner decides, without Spark: where positions hold, and when markers are written.
+
+Method: a real log, a real store, and a unit whose turns are taken by hand: every record read moves
+its partition's clock to the second that the record says.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace.engine.outset import Outset
+from headrace.engine.planning import Planner
+from headrace.engine.settings import Settings
+from headrace.engine.unit import Source, Unit
+from headrace.errors import PositionLost
+from headrace.ledger.entries import MAIN, PlannedTurn, Progress, StreamPartition
+from headrace.log import EmbeddedLog, Range, TopicSettings, records
+from headrace.sql import parse_project
+from headrace.store.duckdb import DuckDBStore
+from headrace.time.clocks import Clock
+
+SECOND_US = 1_000_000
+CLICKS = """
+CREATE STREAM clicks (ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts - INTERVAL 10 SECONDS)
+WITH (topic = 'clicks', idle_timeout = '1 minute');
+"""
+
+
+class Desk:
+    """A planner, its log, its store, and a main unit over the stream `clicks`."""
+
+    def __init__(self, folder: Path, *, partitions: int = 1) -> None:
+        self.folder = folder
+        self.now_s = 0
+        self.log = EmbeddedLog(folder / "log", sync=False)
+        self.log.create_topic("clicks", partitions=partitions)
+        self.start()
+
+    def start(self, definitions: str = CLICKS, *, at: dict[int, Progress] | None = None) -> None:
+        """Begin a new engine's planner, with the main unit at these places or at the start."""
+        self.store = DuckDBStore(self.folder / "store.duckdb")
+        [stream] = parse_project({"test.sql": definitions}).streams
+        self.main = Unit(MAIN, Settings(), sources={"clicks": Source(stream, owned=True)})
+        begin = Progress(clock=Clock(delay_us=stream.delay_us))
+        for place in self.log.extents("clicks"):
+            key = StreamPartition("clicks", place.number)
+            self.main.progress[key] = (at or {}).get(place.number, begin)
+        self.planner = Planner(
+            self.log,
+            self.store,
+            Settings(),
+            lambda: {MAIN: self.main},
+            lambda _: False,
+            wall=lambda: self.now_s * SECOND_US,
+        )
+        self.planner.begin(writes=True)
+        self.planner.begin_unit(self.main)
+
+    def close(self) -> None:
+        self.store.close()
+        self.log.close()
+
+    def send(self, *seconds: int | None, partition: int = 0) -> None:
+        """Append one record for each second; None is one that cannot be read."""
+        values = [json.dumps(second).encode() for second in seconds]
+        self.log.append("clicks", records(values), partition=partition)
+
+    def turn(self, max_records: int | None = None) -> PlannedTurn | None:
+        """Plan a turn of the main unit and take it."""
+        decided = self.planner.decide(self.main, max_records)
+        if decided is None:
+            return None
+        planned, outset = decided
+        self.take(planned, outset)
+        return planned
+
+    def take(self, planned: PlannedTurn, outset: Outset) -> None:
+        progress = dict(outset.progress)
+        for stream, range in planned.ranges:
+            key = StreamPartition(stream, range.partition.number)
+            clock = progress[key].clock
+            for second in self.read(range):
+                if second is not None:
+                    clock = clock.moved(second * SECOND_US)._replace(records_us=second * SECOND_US)
+            progress[key] = Progress(range.end, clock)
+        self.main.progress, self.main.time_offset = progress, outset.time_offset
+        self.main.turn = planned.turn
+
+    def read(self, range: Range) -> list[int | None]:
+        batches = self.log.read(range)
+        return [json.loads(value) for each in batches for value in each["value"].to_pylist()]
+
+    def markers(self) -> list[dict[str, Any]]:
+        """Return the markers that were written since the log began, but for epochs."""
+        [(place, extent)] = self.log.extents("headrace.time").items()
+        values = [v for each in self.log.read(Range(place, *extent)) for v in each["value"]]
+        found = [json.loads(value.as_py()) for value in values]
+        return [marker for marker in found if "marks" in marker]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_topic_that_was_made_anew_is_not_read_from_the_middle(desk: Desk) -> None:
+    desk.send(*range(20))
+    desk.turn()
+    desk.log.delete_topic("clicks")
+    desk.log.create_topic("clicks", partitions=1)
+    lost = r"clicks/0@20: the topic was made anew: it begins at 0 and ends at 5\."
+    desk.send(*range(5))
+    with pytest.raises(PositionLost, match=lost):
+        desk.turn()
+    # Also when nothing but the start looks, and when the unit may read no further than here.
+    position = desk.main.progress[StreamPartition("clicks", 0)]
+    desk.store.close()
+    with pytest.raises(PositionLost, match=lost):
+        desk.start(at={0: position})
+    desk.planner.stop_at_the_end()
+    with pytest.raises(PositionLost, match=lost):
+        desk.turn()
+
+
+def test_a_turn_is_not_resumed_past_the_end_of_the_log(desk: Desk) -> None:
+    desk.send(*range(20))
+    decided = desk.planner.decide(desk.main, None)
+    assert decided is not None
+    desk.store.hold(desk.planner.epoch, [], {MAIN: desk.main.progress})
+    desk.store.journal(decided[0])
+    desk.log.delete_topic("clicks")
+    desk.log.create_topic("clicks", partitions=1)
+    desk.send(*range(5))
+    desk.store.close()
+    with pytest.raises(PositionLost, match=r"clicks/0@20: the topic was made anew: .* ends at 5\."):
+        desk.start()
+
+
+def test_a_partition_that_is_gone_and_records_that_are_gone_are_told(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, partitions=2)
+    desk.send(1, 2)
+    desk.turn()
+    desk.log.delete_topic("clicks")
+    desk.log.create_topic("clicks", partitions=1)
+    desk.send(1, 2)
+    with pytest.raises(PositionLost, match=r"clicks/1@0: .* the topic has 1 partition now"):
+        desk.turn()
+    desk.store.close()
+    desk.start()
+    desk.turn()
+    desk.send(3)
+    desk.log.change_topic("clicks", settings=TopicSettings(retention_ms=1))
+    later = EmbeddedLog(tmp_path / "log", clock=lambda: 1 << 60)
+    later.maintain()
+    later.close()
+    with pytest.raises(PositionLost, match=r"clicks/0@2: the next record to read is gone"):
+        desk.turn()
+    desk.close()
