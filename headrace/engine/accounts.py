@@ -135,11 +135,12 @@ class Accounts:
         return [name for name, source in self._unit.sources.items() if source.owned]
 
     def _progress(self) -> dict[StreamPartition, Progress]:
-        # Also of partitions that nothing was read of: a marker may have moved their clocks.
+        # Also of partitions that nothing was read of: a marker may have moved their clocks, and
+        # one that was added counts for W from now on.
         progress = {
             key: place
             for key, place in self._outset.progress.items()
-            if place != self._unit.progress[key]
+            if place != self._unit.progress[key] or key in self._unit.added
         }
         for summary in self._summaries:  # in offset order: the last one of a partition counts
             key = StreamPartition(summary.stream, summary.range.partition.number)

@@ -15,11 +15,11 @@ from headrace.ledger.entries import (
     Swap,
     Telling,
     When,
+    watermark_of_stream,
 )
 from headrace.model.definitions import Sink, View
 from headrace.plan.fold import Fold
 from headrace.plan.tables import Table
-from headrace.time.clocks import NEVER
 
 __all__ = ["Emitting"]
 
@@ -54,7 +54,7 @@ class Emitting:
             telling = Telling(sink.name, sink.view, version, sink.topic, sink.mode)
             emission = None
             if fold is not None:
-                watermark_us = _watermark(clocks[sink.view], fold.stream.name)
+                watermark_us = watermark_of_stream(clocks[sink.view], fold.stream.name)
                 emission = self._emission(sink, fold.table, watermark_us, watermark_us)
             found.append((telling, emission))
         return found
@@ -66,7 +66,10 @@ class Emitting:
             for sink in self.sinks:
                 if (sink.view, self._versions.get(sink.name)) == (fold.name, fold.version):
                     stream = fold.stream.name
-                    watermarks = _watermark(before, stream), _watermark(after, stream)
+                    watermarks = (
+                        watermark_of_stream(before, stream),
+                        watermark_of_stream(after, stream),
+                    )
                     found.append(self._emission(sink, fold.table, *watermarks))
         return found
 
@@ -76,7 +79,7 @@ class Emitting:
         """Return what sinks have to be told when these folds take the place of older versions."""
         swaps = []
         for fold in folds:
-            watermark_us = _watermark(clocks, fold.stream.name)
+            watermark_us = watermark_of_stream(clocks, fold.stream.name)
             for sink in self.sinks:
                 version = self._versions.get(sink.name, "")
                 if sink.view == fold.name and version != fold.version:
@@ -130,9 +133,3 @@ class Emitting:
     def _due(self, sink: Sink) -> bool:
         told_us = self._told_us.get(sink.name)
         return told_us is None or self.wall() - told_us >= self.views[sink.view].emit_every_us
-
-
-def _watermark(clocks: Clocks, stream: str) -> int:
-    return min(
-        (p.clock.watermark_us for k, p in clocks.items() if k.stream == stream), default=NEVER
-    )

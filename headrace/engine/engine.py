@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 from headrace import faults
 from headrace.engine.analysis import plan_view
 from headrace.engine.emitting import Emitting
-from headrace.engine.outset import Outset
 from headrace.engine.planning import Ends, Planner
 from headrace.engine.settings import Settings
 from headrace.engine.timekeeping import check_known
@@ -29,7 +28,6 @@ from headrace.ledger.entries import (
     MAIN,
     Holding,
     HoldingState,
-    Manifest,
     Progress,
     StreamPartition,
     TurnReport,
@@ -41,7 +39,7 @@ from headrace.plan.fold import Fold
 from headrace.sinks.outbox import ensure_topic
 from headrace.sinks.publishing import Publisher
 from headrace.sql import parse_project
-from headrace.store.base import Store
+from headrace.store.base import Snapshot, Store
 from headrace.time.clocks import Clock
 
 __all__ = ["Engine"]
@@ -180,7 +178,7 @@ class Engine:
                 continue
             stream = self.project.stream(holding.stream)
             begin = beginnings.setdefault(holding.unit, {})
-            for partition, extent in self.tools.log.extents(stream.topic).items():
+            for partition, extent in self.planner.partitions(stream).items():
                 key = StreamPartition(holding.stream, partition.number)
                 begin[key] = Progress(extent.first_offset, Clock(delay_us=stream.delay_us))
         return beginnings
@@ -188,17 +186,9 @@ class Engine:
     def _open_units(self, folds: Mapping[tuple[str, str], Fold]) -> None:
         with self.tools.store.open() as snapshot:
             holdings = snapshot.holdings()
-            turns = snapshot.units()
-            for name, turn in turns.items():
-                unit = self.units[name] = Unit(name, self.settings, turn=turn)
-                unit.progress = dict(snapshot.progress(name))
-                unit.time_offset = snapshot.time_offset(name)
+            for name in snapshot.units():
+                unit = self.units[name] = self._open_unit(snapshot, name)
                 check_known(self.planner.time.book, unit.time_offset)
-                unit.runs = {
-                    stream: runs
-                    for (holder, stream), runs in snapshot.manifests().items()
-                    if holder == name
-                }
         for holding in holdings:
             unit = self.units[holding.unit]
             if holding.kind == "stream":
@@ -214,6 +204,15 @@ class Engine:
         self.units[MAIN].state = HoldingState.LIVE
         for unit in self.units.values():
             self.planner.begin_unit(unit)
+
+    def _open_unit(self, snapshot: Snapshot, name: str) -> Unit:
+        """Return a unit as the ledger knows it, still without streams and views."""
+        unit = Unit(name, self.settings, turn=snapshot.units()[name])
+        unit.progress = dict(snapshot.progress(name))
+        unit.time_offset = snapshot.time_offset(name)
+        manifests = snapshot.manifests().items()
+        unit.runs = {stream: runs for (holder, stream), runs in manifests if holder == name}
+        return unit
 
     def _plan_old(self, holding: Holding) -> Fold:
         """Plan a version that goes on until its successor is level."""
@@ -244,46 +243,32 @@ class Engine:
             planned, outset = decided
             gear = gear or self.planner.gear(planned)
             folds = list(unit.folds)
-            before = Outset(dict(unit.progress), unit.time_offset)
-            runs = dict(unit.runs)
             try:
                 report, summaries = take_turn(unit, self.tools, planned, outset, gear_name=gear)
             finally:
                 # Also when the turn was committed and then could not publish.
                 gone = [fold for fold in folds if fold not in unit.folds]
                 if gone:
-                    self._open_asides(unit, gone, before, runs)
+                    self._open_asides(unit, gone)
             self.planner.marking.note(unit, summaries)
             unit.pace.note(report.records, sum(report.milliseconds.values()) / 1000)
         self.on_turn(report)
         return report
 
-    def _open_asides(
-        self,
-        unit: Unit,
-        folds: Sequence[Fold],
-        before: Outset,
-        runs: Mapping[str, Manifest],
-    ) -> None:
+    def _open_asides(self, unit: Unit, folds: Sequence[Fold]) -> None:
         with self.tools.store.open() as snapshot:
             held = {(h.name, h.version): h for h in snapshot.holdings() if h.kind == "view"}
-            turns = snapshot.units()
-        for fold in folds:
-            holding = held[fold.name, fold.version]
-            if holding.unit == unit.name:
-                unit.folds.append(fold)
-                unit.state, unit.reason = holding.state, holding.reason
-                continue
-            aside = Unit(holding.unit, self.settings, turn=turns[holding.unit])
-            aside.folds = [fold]
-            aside.sources = {fold.stream.name: Source(fold.stream, owned=False)}
-            aside.progress = {
-                k: p for k, p in before.progress.items() if k.stream == fold.stream.name
-            }
-            aside.time_offset = before.time_offset
-            aside.runs = {s: r for s, r in runs.items() if s == fold.stream.name}
-            aside.state, aside.reason = holding.state, holding.reason
-            self.units = {**self.units, aside.name: aside}
+            for fold in folds:
+                holding = held[fold.name, fold.version]
+                if holding.unit == unit.name:
+                    unit.folds.append(fold)
+                    unit.state, unit.reason = holding.state, holding.reason
+                    continue
+                aside = self._open_unit(snapshot, holding.unit)
+                aside.folds = [fold]
+                aside.sources = {fold.stream.name: Source(fold.stream, owned=False)}
+                aside.state, aside.reason = holding.state, holding.reason
+                self.units = {**self.units, aside.name: aside}
 
     def join_main(self, unit: Unit) -> bool:
         """Swap a unit in if it stands where the main one stands; the main one waits meanwhile."""
@@ -300,7 +285,7 @@ class Engine:
             # A partition that was added is read by both, or by neither.
             self.planner.notice_partitions(main)
             self.planner.notice_partitions(unit)
-            behind = unit.time_offset < main.time_offset
+            behind = unit.time_offset < main.time_offset or unit.added
             if behind or 0 < self.planner.lag(unit) <= _NEARLY_LEVEL_RECORDS:
                 self.turn_unit(unit, max_records=_NEARLY_LEVEL_RECORDS)
             ends = {key: extent.end_offset for key, extent in self.planner.extents(unit).items()}
@@ -396,6 +381,7 @@ class Engine:
         main.sources = main.sources | {name: unit.sources[name] for name in brought}
         progress = {k: p for k, p in main.progress.items() if k.stream not in brought}
         main.progress = progress | unit.progress
+        main.added = {key for key in main.added if key.stream not in unit.sources}
         # As the store does: with a position goes what was remembered there, be it nothing.
         main.runs = main.runs | {name: unit.runs.get(name, ()) for name in unit.sources}
         gone = {unit.name, *(other.name for other in replaced)}

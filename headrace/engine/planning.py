@@ -19,6 +19,7 @@ from headrace.engine.unit import Unit
 from headrace.ledger.entries import MAIN, HoldingState, PlannedTurn, Progress, StreamPartition
 from headrace.log.base import Extent, Log, Partition
 from headrace.log.names import TIME_TOPIC
+from headrace.model.definitions import Stream
 from headrace.store.base import Store
 from headrace.time.clocks import Clock
 from headrace.time.markers import Place
@@ -101,7 +102,8 @@ class Planner:
             outset = set_out(unit, self.time.book, until)
             planned = self._journalled(unit) or self._plan(unit, extents, max_records)
             if planned is None:
-                if outset.progress == unit.progress and not self._has_to_tell(unit):
+                moved = unit.added or outset.progress != unit.progress
+                if not moved and not self._has_to_tell(unit):
                     unit.time_offset = until
                     return None
                 planned = PlannedTurn(unit.name, unit.turn + 1, self.epoch, ())
@@ -146,20 +148,33 @@ class Planner:
         return PlannedTurn(unit.name, planned.turn, self.epoch, planned.ranges)
 
     def notice_partitions(self, unit: Unit) -> None:
-        """Let a unit read partitions that were added to its topics, from their first record."""
-        for name, topic in unit.topics().items():
-            stream = unit.sources[name].stream
-            clock = Clock(delay_us=stream.delay_us)
+        """Let a unit read partitions that were added to its topics, from their first record.
+
+        The next turn enters them in the ledger, be there anything to read or not: W of the stream
+        is theirs too.
+        """
+        for name, source in unit.sources.items():
+            clock = Clock(delay_us=source.stream.delay_us)
             added = {
                 StreamPartition(name, partition.number): Progress(clock=clock)
-                for partition in self._log.extents(topic)
+                for partition in self.partitions(source.stream)
                 if StreamPartition(name, partition.number) not in unit.progress
             }
             if added:
+                # First the marker: without it nobody would find them added when it is tried again.
+                if unit.name == MAIN and self.time.writes:
+                    self.marking.mark_new(unit, source.stream, (key.partition for key in added))
                 logger.info("%s: reads %d partitions that were added", name, len(added))
                 unit.progress = {**unit.progress, **added}
-                if unit.name == MAIN and self.time.writes:
-                    self.marking.mark_new(unit, stream, (key.partition for key in added))
+                unit.added.update(added)
+
+    def partitions(self, stream: Stream) -> dict[Partition, Extent]:
+        """Return the partitions of a stream that may be read, and what they hold."""
+        return {
+            partition: extent
+            for partition, extent in self._log.extents(stream.topic).items()
+            if self._ends is None or (stream.name, partition) in self._ends
+        }
 
     def _forget_marks(self) -> None:
         """Let go of markers that every unit has passed; a new engine reads them again."""

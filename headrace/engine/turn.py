@@ -148,6 +148,7 @@ def take_turn(
     # The markers first: a unit that follows this one must know those that act on what it reads.
     unit.time_offset = commit.time_offset
     unit.progress.update(commit.progress)
+    unit.added.difference_update(commit.progress)
     unit.runs.update(commit.manifests)
     if gear.stepped:
         tools.tidy(known | _files(gear))

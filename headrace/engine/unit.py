@@ -75,6 +75,7 @@ class Unit:
     sources: dict[str, Source] = field(default_factory=dict)
     folds: list[Fold] = field(default_factory=list)
     progress: dict[StreamPartition, Progress] = field(default_factory=dict)
+    added: set[StreamPartition] = field(default_factory=set)  # not in the ledger yet
     runs: dict[str, tuple[Run, ...]] = field(default_factory=dict)  # by stream: ids remembered
     turn: int = 0
     time_offset: int = 0  # how far it has read the topic of markers

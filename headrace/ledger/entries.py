@@ -18,7 +18,7 @@ import pyarrow as pa
 from headrace.log.base import Range
 from headrace.operators.state import Run
 from headrace.plan.tables import Table
-from headrace.time.clocks import Clock
+from headrace.time.clocks import NEVER, Clock
 
 __all__ = [
     "MAIN",
@@ -40,6 +40,7 @@ __all__ = [
     "Telling",
     "TurnReport",
     "When",
+    "watermark_of_stream",
 ]
 
 #: The unit that all streams and views commit in, unless one replays or failed.
@@ -70,6 +71,17 @@ class Progress(NamedTuple):
 
     offset: int = 0
     clock: Clock = Clock()
+
+
+def watermark_of_stream(progress: Mapping[StreamPartition, Progress], stream: str) -> int:
+    """Return W of a stream, the smallest watermark of its partitions; NEVER if one has none.
+
+    A store says the same of the positions that are committed.
+    """
+    watermarks = [
+        place.clock.watermark_us for key, place in progress.items() if key.stream == stream
+    ]
+    return min(watermarks, default=NEVER)
 
 
 class Owner(NamedTuple):

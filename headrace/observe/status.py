@@ -9,7 +9,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from headrace.engine.settings import Settings
-from headrace.ledger.entries import Counters, Holding, Progress, StreamPartition, TurnReport
+from headrace.ledger.entries import (
+    Counters,
+    Holding,
+    Progress,
+    StreamPartition,
+    TurnReport,
+    watermark_of_stream,
+)
 from headrace.ledger.laws import STREAM_COUNTERS, VIEW_COUNTERS
 from headrace.log.base import Extent, Log, Partition
 from headrace.sql import parse_project
@@ -141,6 +148,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
         topic = topics[held.stream_sql]
         partitions = _partitions(held, topic, progress[held.unit], ends.get(topic, {}))
         lag = sum(each.lag_records for each in partitions)
+        watermark_us = _known(watermark_of_stream(progress[held.unit], held.stream))
         counted = counters.get(held.owner, {})
         if held.kind == "stream":
             streams.append(
@@ -152,7 +160,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
                     unit=held.unit,
                     lag_records=lag,
                     guarded=not counted.get("unguarded", 0),
-                    watermark_us=_smallest_watermark(partitions),
+                    watermark_us=watermark_us,
                     counters={name: counted.get(name, 0) for name in STREAM_COUNTERS},
                     partitions=partitions,
                 )
@@ -169,7 +177,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
                     state_rows=rows.get(f"{held.name}__{held.version}", 0),
                     state_bytes_estimate=sizes.get(f"{held.name}__{held.version}", 0),
                     lag_records=lag,
-                    watermark_us=_smallest_watermark(partitions),
+                    watermark_us=watermark_us,
                     counters={name: counted.get(name, 0) for name in VIEW_COUNTERS},
                 )
             )
@@ -241,8 +249,3 @@ def _partitions(
 
 def _known(time_us: int) -> int | None:
     return None if time_us == NEVER else time_us
-
-
-def _smallest_watermark(partitions: tuple[PartitionStatus, ...]) -> int | None:
-    times = [each.watermark_us for each in partitions if each.watermark_us is not None]
-    return min(times) if times and len(times) == len(partitions) else None

@@ -174,7 +174,7 @@ def _copy_progress(file: DuckDBFile, unit: str, other: str, stream: str) -> None
 
 def _check_level(file: DuckDBFile, unit: str) -> None:
     # A stream that the unit brings replaces the main unit's, position and all.
-    # A partition that was added to a topic has no row until something of it is read.
+    # A partition that was added to a topic has no row of the main unit until that takes a turn.
     of_unit = "SELECT stream, partition, next_offset FROM headrace.progress WHERE unit = ?"
     apart = file.rows(
         "SELECT stream, partition, coalesce(u.next_offset, 0) AS mine, "

@@ -6,6 +6,7 @@ its partition's clock to the second that the record says.
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from headrace.engine.outset import Outset
 from headrace.engine.planning import Planner
 from headrace.engine.settings import Settings
 from headrace.engine.unit import Source, Unit
-from headrace.errors import PositionLost
+from headrace.errors import PositionLost, Unreachable
 from headrace.ledger.entries import MAIN, PlannedTurn, Progress, StreamPartition
-from headrace.log import EmbeddedLog, Range, TopicSettings, records
+from headrace.log import Appended, EmbeddedLog, Range, TopicSettings, records
+from headrace.log.names import TIME_TOPIC
 from headrace.sql import parse_project
 from headrace.store.duckdb import DuckDBStore
 from headrace.time.clocks import Clock
@@ -88,6 +90,21 @@ class Desk:
             progress[key] = Progress(range.end, clock)
         self.main.progress, self.main.time_offset = progress, outset.time_offset
         self.main.turn = planned.turn
+        self.main.added.clear()
+
+    @contextmanager
+    def without_markers(self) -> Iterator[None]:
+        """Let the log be out of reach whenever a marker is to be written."""
+        with pytest.MonkeyPatch.context() as patch:
+            append = self.log.append
+
+            def refuse(topic: str, *arguments: Any, **options: Any) -> Appended:
+                if topic == TIME_TOPIC:
+                    raise Unreachable("the broker is away")
+                return append(topic, *arguments, **options)
+
+            patch.setattr(self.log, "append", refuse)
+            yield
 
     def read(self, range: Range) -> list[int | None]:
         batches = self.log.read(range)
@@ -161,3 +178,23 @@ def test_a_partition_that_is_gone_and_records_that_are_gone_are_told(tmp_path: P
     with pytest.raises(PositionLost, match=r"clicks/0@2: the next record to read is gone"):
         desk.turn()
     desk.close()
+
+
+def test_an_added_partition_gets_its_marker_though_the_first_attempt_fails(desk: Desk) -> None:
+    desk.send(5, 100)
+    desk.turn()
+    desk.log.change_topic("clicks", partitions=2)
+    with desk.without_markers(), pytest.raises(Unreachable):
+        desk.turn()
+    desk.turn()
+    [marker] = desk.markers()
+    assert (marker["why"], marker["marks"]) == ("new", [[1, 0, 100 * SECOND_US]])
+
+
+def test_an_added_partition_is_entered_by_a_turn_that_reads_nothing(desk: Desk) -> None:
+    desk.log.change_topic("clicks", partitions=2)
+    planned = desk.turn()
+    assert planned is not None
+    assert planned.ranges == ()
+    assert desk.turn() is None
+    assert desk.markers() == []  # nobody has a clock that it could begin with
