@@ -1,7 +1,8 @@
 """Write an engine's markers: what stands still, what is new, what was learnt, where input ends.
 
 A marker acts from an offset on that no unit has journalled a turn over: whoever has read that far
-would have to read it again.
+would have to read it again. What stood in the log when this engine began may have been read by one
+before it, whose store is gone; so no marker acts there either, and a replay writes none.
 """
 
 import logging
@@ -34,13 +35,17 @@ class Marking:
         self._time = time
         self._idleness = Idleness(wall)
         self._learning = Learning(wall)
-        self._reached: dict[Place, int] = {}  # the furthest ends that were journalled
+        self._reached: dict[Place, int] = {}  # the furthest ends that anybody may have read
 
     def reached(self, planned: PlannedTurn) -> None:
         """Remember how far a journalled turn reads: later markers act behind that."""
         for stream, range in planned.ranges:
             place = Place(stream, range.partition.topic, range.partition.number)
-            self._reached[place] = max(self._reached.get(place, 0), range.end)
+            self.begins(place, range.end)
+
+    def begins(self, place: Place, end_offset: int) -> None:
+        """Remember where a partition ends as this engine begins."""
+        self._reached[place] = max(self._reached.get(place, 0), end_offset)
 
     def note(self, unit: Unit, summaries: Sequence[Summary]) -> None:
         """Learn from a unit's turn which partitions move, and how late records come."""
@@ -56,12 +61,15 @@ class Marking:
                 stream = unit.sources[summary.stream].stream
                 self._learning.note(stream, as_counts(summary.lateness))
 
-    def mark_due(self, main: Unit, extents: Mapping[StreamPartition, Extent]) -> None:
-        """Write the markers of partitions that stand still, and of delays that were learnt."""
+    def mark_due(self, main: Unit, extents: Mapping[StreamPartition, Extent] | None) -> None:
+        """Write the markers of partitions that stand still, and of delays that were learnt.
+
+        Without extents nobody knows where the log ends, and so what stands still.
+        """
         progress = set_out(main, self._time.book, self._time.book.end_offset).progress
-        ends = {key: extent.end_offset for key, extent in extents.items()}
+        ends = {key: extent.end_offset for key, extent in (extents or {}).items()}
         for source in main.sources.values():
-            if source.owned and source.stream.event_time is not None:
+            if ends and source.owned and source.stream.event_time is not None:
                 due = self._idleness.look(source.stream, progress, ends)
                 self._mark(main, source.stream, "idle", due)
             if source.owned and source.stream.adaptive is not None:
@@ -71,6 +79,11 @@ class Marking:
         mine = {
             key.partition: place for key, place in progress.items() if key.stream == stream.name
         }
+        if any(
+            place.offset < self._reached.get(Place(stream.name, stream.topic, partition), 0)
+            for partition, place in mine.items()
+        ):
+            return  # a replay: what was learnt of it, then, is in the log
         held_us = max(place.clock.delay_us for place in mine.values())
         delay_us = self._learning.due(stream, held_us)
         if delay_us is not None:
@@ -132,6 +145,7 @@ class Marking:
             self._time.write([found])
 
     def _furthest(self, main: Unit, stream: Stream, partition: int) -> int:
-        # No unit reads further than the main one has.
-        read = main.progress.get(StreamPartition(stream.name, partition), Progress()).offset
-        return max(self._reached.get(Place(stream.name, stream.topic, partition), 0), read)
+        place = main.progress.get(StreamPartition(stream.name, partition))
+        if place is None:
+            return 0  # it is new, and no unit reads further than the main one has
+        return max(self._reached.get(Place(stream.name, stream.topic, partition), 0), place.offset)

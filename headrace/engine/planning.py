@@ -72,13 +72,20 @@ class Planner:
         return self.epoch
 
     def begin_unit(self, unit: Unit) -> None:
-        """Check that a unit can go on where it stands, and where a turn of it was interrupted."""
+        """Check that a unit can go on where it stands, and where a turn of it was interrupted.
+
+        What is in its topics by now was perhaps read before, for a store that is gone.
+        """
         planned = self._store.journalled(unit.name)
         if planned is not None:
             self.marking.reached(planned)
         if unit.state is HoldingState.FAILED:
             return
         self.extents(unit)
+        for source in unit.sources.values():
+            for partition, extent in self.partitions(source.stream).items():
+                place = Place(source.stream.name, partition.topic, partition.number)
+                self.marking.begins(place, extent.end_offset)
         for stream, range in () if planned is None else planned.ranges:
             topic = range.partition.topic
             if unit.topics().get(stream) == topic:
@@ -94,7 +101,7 @@ class Planner:
             extents = self.extents(unit)
             self.time.read()
             if unit is main and self.time.writes:
-                self.marking.mark_due(unit, extents)
+                self.marking.mark_due(unit, extents if self._ends is None else None)
             if len(self.time.book) > MAX_MARKS:
                 self._forget_marks()
             # After the extents: a marker that acts on what the main unit has read is known to it.
