@@ -279,18 +279,16 @@ class Engine:
             held.enter_context(self.join_lock)
             if unit.name not in self.units:
                 return False
-            replaced = self._replaced_by(unit)
-            for each in (main, unit, *replaced):
+            replaced, along = self._replaced_by(unit), self._built_along(unit)
+            if any(self.planner.lag(each) > _NEARLY_LEVEL_RECORDS for each in along):
+                return False
+            for each in (main, unit, *replaced, *along):
                 held.enter_context(each.lock)
-            # A partition that was added is read by both, or by neither.
+            # A partition that was added is read by all, or by none.
             self.planner.notice_partitions(main)
-            self.planner.notice_partitions(unit)
-            behind = unit.time_offset < main.time_offset or unit.added
-            if behind or 0 < self.planner.lag(unit) <= _NEARLY_LEVEL_RECORDS:
-                self.turn_unit(unit, max_records=_NEARLY_LEVEL_RECORDS)
-            ends = {key: extent.end_offset for key, extent in self.planner.extents(unit).items()}
-            level = self._level(unit, ends) and unit.time_offset == main.time_offset
-            if self._stays_apart(unit) or not level:
+            for each in (unit, *along):
+                self._draw_level(each)
+            if self._stays_apart(unit) or not self._level(unit):
                 return False
             faults.reach("before_swap")
             brought = self._shown_with(unit)
@@ -344,9 +342,44 @@ class Engine:
             and not any(source.owned for source in other.sources.values())
         ]
 
-    def _level(self, unit: Unit, ends: Mapping[StreamPartition, int]) -> bool:
-        """Whether a unit stands at the main one's position, or past `ends` where that has none."""
+    def _built_along(self, unit: Unit) -> list[Unit]:
+        """Return the units that build views over a stream that a unit brings.
+
+        Readers see them when it is swapped in, so they have to be built by then; one that failed,
+        or that searches for many records that fail, is seen as it stands.
+        """
+        brought = {source.owner for source in unit.sources.values() if source.owned}
+        return [
+            other
+            for other in self.units.values()
+            if other is not unit
+            and other.state is not HoldingState.FAILED
+            and not other.failing
+            and any(
+                (fold.name, fold.version) in self._wanted
+                and other.sources[fold.stream.name].owner in brought
+                for fold in other.folds
+            )
+        ]
+
+    def _draw_level(self, unit: Unit) -> None:
+        """Take a unit's last turn, if there is little left to read, while the main one waits."""
+        self.planner.notice_partitions(unit)
+        behind = unit.time_offset < self.units[MAIN].time_offset or unit.added
+        if behind or 0 < self.planner.lag(unit) <= _NEARLY_LEVEL_RECORDS:
+            self.turn_unit(unit, max_records=_NEARLY_LEVEL_RECORDS)
+
+    def _level(self, unit: Unit) -> bool:
+        """Whether a unit stands where the main one does, or at the end where that has nothing."""
         main = self.units[MAIN]
+        if unit.time_offset != main.time_offset:
+            return False
+        for other in self._built_along(unit):
+            if other.time_offset != unit.time_offset or any(
+                place.offset != unit.progress[key].offset for key, place in other.progress.items()
+            ):
+                return False
+        ends = {key: extent.end_offset for key, extent in self.planner.extents(unit).items()}
         for name, source in unit.sources.items():
             held = main.sources.get(name)
             if not source.owned and (held is None or held.version != source.version):
@@ -369,7 +402,8 @@ class Engine:
             fold
             for other in self.units.values()
             for fold in other.folds
-            if other is unit or other.sources[fold.stream.name].owner in brought
+            if (fold.name, fold.version) in self._wanted
+            and (other is unit or other.sources[fold.stream.name].owner in brought)
         ]
 
     def _merge_units(self, main: Unit, unit: Unit, replaced: Sequence[Unit]) -> None:

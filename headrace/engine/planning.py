@@ -3,7 +3,8 @@
 Promises:
 - Every plan first reads the topic of markers to its end, and nobody writes a marker between that
   and the journal: it would act on records of that very turn.
-- A unit that follows the main one reads no further than it, records and markers.
+- A unit that follows another one reads no further than it. Nobody reads further than the main one
+  has, records of the topics it reads and markers.
 - No plan is made, not even to wait, at a position that the log does not have. PositionLost.
 """
 
@@ -15,7 +16,7 @@ from headrace.engine.outset import Outset, place_of, set_out, with_marks
 from headrace.engine.ranges import backlog, check_position, plan_ranges
 from headrace.engine.settings import Settings
 from headrace.engine.timekeeping import Timekeeper
-from headrace.engine.unit import Unit
+from headrace.engine.unit import Source, Unit
 from headrace.ledger.entries import MAIN, HoldingState, PlannedTurn, Progress, StreamPartition
 from headrace.log.base import Extent, Log, Partition
 from headrace.log.names import TIME_TOPIC
@@ -202,27 +203,39 @@ class Planner:
         return "short" if short else "long"
 
     def extents(self, unit: Unit) -> dict[StreamPartition, Extent]:
-        """Return how far a unit may read now: the log's end, and no further than the main unit.
+        """Return how far a unit may read now: the log's end, and no further than its leader.
 
         PositionLost: it stands where the log has nothing.
         """
-        main = self._units()[MAIN]
         extents: dict[StreamPartition, Extent] = {}
         for name, source in unit.sources.items():
             topic = source.stream.topic
             of_topic = self._log.extents(topic)
-            follows = unit is not main and main.topics().get(name) == topic
+            leader = self._leader(unit, source)
             for key, place in unit.progress.items():
                 if key.stream != name:
                     continue
                 check_position(Partition(topic, key.partition), place.offset, of_topic)
                 first, end = of_topic[Partition(topic, key.partition)]
-                if follows:
-                    end = main.progress.get(key, Progress()).offset
+                if leader is not None:
+                    end = leader.progress.get(key, Progress()).offset
                 if self._ends is not None:
                     end = min(end, self._ends.get((name, Partition(topic, key.partition)), 0))
                 extents[key] = Extent(first, end)
         return extents
+
+    def _leader(self, unit: Unit, source: Source) -> Unit | None:
+        """Return the unit that another reads a stream no further than; None: to the log's end.
+
+        The one that brings this version of the stream, or the main one if it reads that topic.
+        """
+        for other in self._units().values():
+            held = other.sources.get(source.stream.name)
+            if not source.owned and held is not None and held.owned and held.owner == source.owner:
+                return other
+        main = self._units()[MAIN]
+        follows = main.topics().get(source.stream.name) == source.stream.topic
+        return main if unit is not main and follows else None
 
     def lag(self, unit: Unit) -> int:
         """Return how many records a unit has still to read."""

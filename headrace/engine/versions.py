@@ -60,11 +60,15 @@ def _is_dropped(holding: Holding, wanted: set[Owner], holdings: Sequence[Holding
     """Whether a version goes at once.
 
     One that is not wanted stays while its successor is built, if readers see it: it is in the main
-    unit, or it was set aside and there is no other.
+    unit, or it was set aside and there is no other. Nobody has seen what is built along with its
+    stream.
     """
     if holding.owner in wanted:
         return False
     if all((owner.kind, owner.name) != (holding.kind, holding.name) for owner in wanted):
+        return True
+    unit = [other for other in holdings if other.unit == holding.unit]
+    if holding.unit != MAIN and any(other.kind == "stream" for other in unit):
         return True
     others = [h for h in holdings if (h.kind, h.name) == (holding.kind, holding.name)]
     return holding.unit != MAIN and any(other.unit == MAIN for other in others)

@@ -11,7 +11,7 @@ from agreement import assert_agrees_with_the_reference
 from shop import PER_MINUTE, RATIOS, SHOP, STREAM, payments
 
 from headrace import faults
-from headrace.engine import gears
+from headrace.engine import engine, gears
 from headrace.engine.running import run_engine
 from headrace.engine.settings import Settings
 from headrace.errors import DefinitionError, ViewFailed
@@ -110,6 +110,32 @@ def test_an_edit_of_a_version_that_is_still_being_built_starts_over() -> None:
         assert len(h.engine.units) == 2, "main, and the newest edit"
         settle(h)
         assert_agrees_with_the_reference(h)
+
+
+def test_views_edited_while_their_stream_is_built_are_shown_when_they_are_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "_NEARLY_LEVEL_RECORDS", 5)
+    longer = STREAM.replace("10 SECONDS", "10 MINUTES")
+    with harness(STREAM + PER_MINUTE, partitions=2) as h:
+        h.append("payments", payments(0, 60), partition=0)
+        settle(h)
+        before = h.rows("per_minute")
+        h.restart(longer + PER_MINUTE + RATIOS)
+        h.engine.turn_unit(h.engine.units["main"])
+        edited = PER_MINUTE.replace("'1 minute'", "'2 minutes'") + RATIOS.replace("100", "200")
+        h.restart(longer + edited)
+        stream = next(unit for name, unit in h.engine.units.items() if name.startswith("stream:"))
+        assert stream.folds == []
+        while h.engine.turn_unit(stream):
+            pass
+        assert not h.engine.join_main(stream)
+        assert h.rows("per_minute") == before, "nobody sees half of a view"
+        h.append("payments", payments(60, 10), partition=1)
+        settle(h)
+        assert list(h.engine.units) == ["main"]
+        assert_agrees_with_the_reference(h)
+        h.audit()
 
 
 def test_a_failing_view_is_set_aside_and_the_others_go_on(
