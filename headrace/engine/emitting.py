@@ -3,6 +3,9 @@
 - `changes`: with every turn that changes something.
 - `every`: at most so often by this engine's clock; what changes meanwhile is kept in the store.
 - `final`: when rows close, and then when they are corrected.
+
+Rows that wait, of a new sink or of one that was told less often before, are told with the next
+turn, which is taken for their sake if there is nothing to read.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,29 +38,28 @@ class Emitting:
     wall: Callable[[], int]
     _versions: dict[str, str] = field(default_factory=dict)  # by sink
     _told_us: dict[str, int] = field(default_factory=dict)
-    _waiting: set[str] = field(default_factory=set)  # sinks that may have something kept
+    _waiting: set[str] = field(default_factory=set)  # sinks that rows wait for in the store
 
     def begin(
-        self, shown: Mapping[str, Fold], clocks: Mapping[str, Clocks], known: Iterable[Telling]
-    ) -> list[tuple[Telling, Emission | None]]:
+        self, shown: Mapping[str, Fold], known: Iterable[Telling]
+    ) -> list[tuple[Telling, Table | None]]:
         """Return what the store has to know of every sink, given the folds that readers see.
 
-        `clocks` are those of the unit of each view, `known` what the store knows already.
+        `known` is what the store knows already.
         """
-        self._waiting = {sink.name for sink in self.sinks}
         told = {telling.sink: telling.version for telling in known}
-        found: list[tuple[Telling, Emission | None]] = []
+        found: list[tuple[Telling, Table | None]] = []
         for sink in self.sinks:
             fold = shown.get(sink.view)
             version = told.get(sink.name, "") if fold is None else fold.version
             self._versions[sink.name] = version
             telling = Telling(sink.name, sink.view, version, sink.topic, sink.mode)
-            emission = None
-            if fold is not None:
-                watermark_us = watermark_of_stream(clocks[sink.view], fold.stream.name)
-                emission = self._emission(sink, fold.table, watermark_us, watermark_us)
-            found.append((telling, emission))
+            found.append((telling, None if fold is None else fold.table))
         return found
+
+    def wait(self, sinks: Iterable[str]) -> None:
+        """Note which sinks rows wait for in the store: they are told when they are next due."""
+        self._waiting = set(sinks)
 
     def of_turn(self, folds: Iterable[Fold], before: Clocks, after: Clocks) -> list[Emission]:
         """Return what a turn that takes clocks from `before` to `after` has to tell."""
@@ -93,6 +95,7 @@ class Emitting:
         """Go on with the new versions, once they are swapped in."""
         for swap in swaps:
             self._versions[swap.emission.sink] = swap.emission.table.version
+            self._waiting.discard(swap.emission.sink)
 
     def told(self, emissions: Iterable[Emission]) -> None:
         """Note what a committed turn has told."""
@@ -104,11 +107,10 @@ class Emitting:
                 self._waiting.add(emission.sink)
 
     def is_due(self, folds: Iterable[Fold]) -> bool:
-        """Whether a sink of these views waits to be told, and it is time."""
-        views = {fold.name for fold in folds}
+        """Whether rows wait for a sink that is told of these versions, and it is time."""
+        versions = {(fold.name, fold.version) for fold in folds}
         return any(
-            sink.view in views
-            and self.views[sink.view].emit == "every"
+            (sink.view, self._versions.get(sink.name)) in versions
             and sink.name in self._waiting
             and self._due(sink)
             for sink in self.sinks
@@ -116,7 +118,7 @@ class Emitting:
 
     def _emission(self, sink: Sink, table: Table, before_us: int, after_us: int) -> Emission:
         view = self.views[sink.view]
-        when = When.NOW
+        when = When.WITH_KEPT if sink.name in self._waiting else When.NOW
         if view.emit == "every":
             when = When.WITH_KEPT if self._due(sink) else When.LATER
         return Emission(

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
@@ -131,14 +132,13 @@ class Engine:
             known = snapshot.tellings()
         told = {(telling.view, telling.version) for telling in known}
         shown: dict[str, Fold] = {}
-        clocks: dict[str, Mapping[StreamPartition, Progress]] = {}
         for unit in sorted(self.units.values(), key=lambda unit: unit.name != MAIN):
             for fold in unit.folds:
                 # A view that was set aside is seen as it stands; one that is built is not yet.
                 aside = fold.name not in shown and (fold.name, fold.version) in told
                 if unit.name == MAIN or aside:
-                    shown[fold.name], clocks[fold.name] = fold, unit.progress
-        self.tools.store.tell(self.epoch, self.emitting.begin(shown, clocks, known))
+                    shown[fold.name] = fold
+        self.emitting.wait(self.tools.store.tell(self.epoch, self.emitting.begin(shown, known)))
 
     def _sweep_state(self) -> None:
         """Remove what crashes left behind: files of state that no manifest names."""
@@ -298,8 +298,7 @@ class Engine:
             try:
                 self.tools.store.show(self.epoch, unit.name, tables, swaps)
             except MergeFailed as error:
-                unit.state, unit.reason = HoldingState.FAILED, str(error)
-                logger.warning("%s is not swapped in: %s", unit.name, error)
+                self._fail(unit, str(error))
                 return False
             self.emitting.swapped(swaps)
             files = {
@@ -315,6 +314,18 @@ class Engine:
         if swaps:
             self.publish()
         return True
+
+    def _fail(self, unit: Unit, reason: str) -> None:
+        """Let a unit stand still that cannot be swapped in; the ledger says why."""
+        logger.warning("%s is not swapped in: %s", unit.name, reason)
+        with self.tools.store.open() as snapshot:
+            failed = [
+                replace(holding, state=HoldingState.FAILED, reason=reason)
+                for holding in snapshot.holdings()
+                if holding.kind == "view" and holding.unit == unit.name
+            ]
+        self.tools.store.hold(self.epoch, failed, {})
+        unit.state, unit.reason = HoldingState.FAILED, reason
 
     def _stays_apart(self, unit: Unit) -> bool:
         """Whether a unit goes on by itself, level or not.

@@ -83,7 +83,7 @@ class ViewStatus:
 
 @dataclass(frozen=True)
 class SinkStatus:
-    """A sink and the version of its view that it was told of last; none before the first."""
+    """A sink and the version of its view that it is told of; none before the first."""
 
     name: str
     view: str

@@ -16,7 +16,6 @@ import pyarrow as pa
 from headrace.ledger.entries import (
     Commit,
     Counters,
-    Emission,
     Holding,
     Manifest,
     OutboxEntry,
@@ -98,7 +97,7 @@ class Snapshot(Protocol):
         ...
 
     def tellings(self) -> list[Telling]:
-        """Return every sink and the version of its view that it was told of last."""
+        """Return every sink and the version of its view that it is told of."""
         ...
 
     def emissions(self, *, max_rows: int, max_bytes: int) -> pa.Table:
@@ -183,10 +182,11 @@ class Store(Protocol):
         """
         ...
 
-    def tell(self, epoch: int, sinks: Sequence[tuple[Telling, Emission | None]]) -> None:
-        """Let the ledger's sinks be these; what a new one has to be told waits to be published.
+    def tell(self, epoch: int, sinks: Sequence[tuple[Telling, Table | None]]) -> set[str]:
+        """Let the ledger's sinks be these, each with the table of its view that readers see.
 
-        Without an emission the view has no version yet that readers see.
+        Return those that rows wait for: all rows, where the sink is new. They are told by the next
+        emission `WITH_KEPT`.
         """
         ...
 

@@ -20,7 +20,6 @@ from headrace.errors import EngineFenced, MergeFailed, StoreError
 from headrace.ledger.entries import (
     MAIN,
     Commit,
-    Emission,
     Holding,
     PlannedTurn,
     Progress,
@@ -37,7 +36,7 @@ from headrace.store.duckdb_commit import write_turn
 from headrace.store.duckdb_errors import translated
 from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_schema import SCHEMA, SCHEMA_VERSION
-from headrace.store.duckdb_sinks import keep_rows, set_sinks, tell_swaps
+from headrace.store.duckdb_sinks import keep_known, set_sinks, tell_swaps
 from headrace.store.duckdb_snapshot import DuckDBSnapshot
 from headrace.store.duckdb_tables import create, show
 from headrace.store.duckdb_versions import (
@@ -144,18 +143,18 @@ class DuckDBStore:
         """Give tables their public names; versions that a unit brings replace the older ones."""
         with self._file.transaction():
             self._check_epoch(epoch)
-            keep_rows(self._file, swaps)
+            keep_known(self._file, swaps)
             if unit != MAIN:
                 join_main(self._file, unit)
             for table in tables:
                 self._file.run(show(table))
             tell_swaps(self._file, swaps)
 
-    def tell(self, epoch: int, sinks: Sequence[tuple[Telling, Emission | None]]) -> None:
-        """Let the ledger's sinks be these; what a new one has to be told waits to be published."""
+    def tell(self, epoch: int, sinks: Sequence[tuple[Telling, Table | None]]) -> set[str]:
+        """Let the ledger's sinks be these, and return those that rows wait for."""
         with self._file.transaction():
             self._check_epoch(epoch)
-            set_sinks(self._file, sinks)
+            return set_sinks(self._file, sinks)
 
     def emitted(self, numbers: Mapping[str, int]) -> None:
         """Forget rows that are in the log: from each topic up to a number."""

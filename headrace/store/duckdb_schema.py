@@ -33,7 +33,7 @@ SCHEMA = (
     "CREATE SEQUENCE headrace.emission_numbers",
     """CREATE TABLE headrace.emissions (
         number BIGINT, sink VARCHAR, topic VARCHAR, key VARCHAR, value VARCHAR)""",
-    # `version` is the one of the view that the sink was told of last; '' before the first.
+    # `version` is the one of the view that the sink is told of; '' before the first.
     """CREATE TABLE headrace.sinks (
         sink VARCHAR, view VARCHAR, version VARCHAR, topic VARCHAR, mode VARCHAR)""",
     """CREATE TABLE headrace.seeds (

@@ -1,4 +1,4 @@
-"""Which sinks there are, and which version of its view each was told of last.
+"""Which sinks there are, and which version of its view each is told of.
 
 Every function here writes within the caller's transaction.
 """
@@ -7,88 +7,76 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from headrace.ledger.entries import Emission, Swap, Telling, When
+from headrace.ledger.entries import Swap, Telling
+from headrace.plan.tables import Table
 from headrace.store.duckdb_emission import (
-    Teller,
-    forget_pending,
-    has_pending,
-    take_rows,
-    tell_all,
-    tell_swap,
+    forget_waiting,
+    make_waiting,
+    take_known,
+    tell_difference,
+    waits,
 )
 from headrace.store.duckdb_file import DuckDBFile
+from headrace.store.duckdb_images import keys_of, source_of
 
-__all__ = ["TELLINGS", "keep_rows", "set_sinks", "tell_swaps"]
+__all__ = ["TELLINGS", "keep_known", "set_sinks", "tell_swaps"]
 
 logger = logging.getLogger("headrace.store")
 
 TELLINGS = "SELECT sink, view, version, topic, mode FROM headrace.sinks ORDER BY sink"
 
 
-def set_sinks(file: DuckDBFile, sinks: Sequence[tuple[Telling, Emission | None]]) -> None:
-    """Let the ledger's sinks be these.
+def set_sinks(file: DuckDBFile, sinks: Sequence[tuple[Telling, Table | None]]) -> set[str]:
+    """Let the ledger's sinks be these, and return those that rows wait for.
 
-    A new one is told of every row of its view; one that is known goes on where it was.
+    For a new one all rows of its view wait; one that is known goes on where it was. Nothing is
+    told here: a row that cannot be read sets its view aside in a turn, and holds up nobody else.
     """
     known = {row[0]: Telling(*row) for row in file.rows(TELLINGS)}
-    for telling, emission in sinks:
+    for telling, table in sinks:
         old = known.pop(telling.sink, None)
         if old is not None and replace(old, version=telling.version) != telling:
             _forget(file, old)
             old = None
         if old is None:
             file.insert("headrace.sinks", [[*vars(replace(telling, version="")).values()]])
-        if emission is None:
-            continue
-        if old is None or old.version != telling.version:
-            tell_all(file, emission)
-            _note_version(file, emission)
-        elif emission.when is When.NOW:
-            _tell_pending(file, emission)  # its view was told now and then before
-            forget_pending(file, emission.sink)
+        if table is not None and (old is None or old.version != telling.version):
+            forget_waiting(file, telling.sink)
+            waiting = make_waiting(file, table, telling.sink)
+            file.run(
+                f"INSERT INTO {waiting} SELECT {keys_of(table)}, NULL, NULL FROM {source_of(table)}"
+            )
+            _note_version(file, telling.sink, table)
     for gone in known.values():
         _forget(file, gone)
     _let_go(file)
+    return {telling.sink for telling, _ in sinks if waits(file, telling.sink)}
 
 
-def keep_rows(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
+def keep_known(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
     """Remember what the sinks of views that are swapped know, before anything changes."""
     for number, swap in enumerate(swaps):
+        emission = swap.emission
         if swap.before is not None:
-            _tell_pending(file, replace(swap.emission, table=swap.before))
-            into = f"temp.__swapped{number}"
-            take_rows(file, swap.before, final=swap.emission.final, into=into)
-        forget_pending(file, swap.emission.sink)
+            into = f"temp.__known{number}"
+            take_known(file, swap.before, emission.sink, into, final=emission.final)
+        forget_waiting(file, emission.sink)
 
 
 def tell_swaps(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
-    """Tell sinks how the rows of new versions differ from what they know."""
+    """Tell sinks how the rows of new versions differ from what they know. MergeFailed."""
     for number, swap in enumerate(swaps):
-        if swap.before is None:
-            tell_all(file, swap.emission)
-        else:
-            tell_swap(file, swap.emission, f"temp.__swapped{number}")
-            file.run(f"DROP TABLE temp.__swapped{number}")
-        _note_version(file, swap.emission)
+        known = None if swap.before is None else f"temp.__known{number}"
+        tell_difference(file, swap.emission, known)
+        _note_version(file, swap.emission.sink, swap.emission.table)
 
 
-def _tell_pending(file: DuckDBFile, emission: Emission) -> None:
-    if has_pending(file, emission.sink):
-        now = replace(emission, when=When.WITH_KEPT, before_us=emission.after_us)
-        teller = Teller(file, now, 0)
-        teller.look([])
-        teller.tell()
-
-
-def _note_version(file: DuckDBFile, emission: Emission) -> None:
-    file.run(
-        "UPDATE headrace.sinks SET version = ? WHERE sink = ?",
-        [emission.table.version, emission.sink],
-    )
+def _note_version(file: DuckDBFile, sink: str, table: Table) -> None:
+    file.run("UPDATE headrace.sinks SET version = ? WHERE sink = ?", [table.version, sink])
 
 
 def _forget(file: DuckDBFile, telling: Telling) -> None:
-    forget_pending(file, telling.sink)
+    forget_waiting(file, telling.sink)
     file.run("DELETE FROM headrace.sinks WHERE sink = ?", [telling.sink])
 
 

@@ -142,7 +142,7 @@ class DuckDBSnapshot:
         return str(self._fetch("SELECT store_id FROM headrace.engine")[0][0])
 
     def tellings(self) -> list[Telling]:
-        """Return every sink and the version of its view that it was told of last."""
+        """Return every sink and the version of its view that it is told of."""
         return [Telling(*row) for row in self._fetch(TELLINGS)]
 
     def emissions(self, *, max_rows: int, max_bytes: int) -> pa.Table:

@@ -160,10 +160,12 @@ def test_a_new_sink_is_told_of_every_row_and_another_topic_begins_anew() -> None
         click(h, "12:00:10")
         h.turn()
         h.restart(project())
+        h.turn()  # nothing to read: for the new sink's sake
         assert told(h, "rows") == [(KEY, minute("12:00", 1, 1))]
         h.restart(project())
-        assert len(told(h, "rows")) == 1
+        assert not h.turn()
         h.restart(project().replace("'rows'", "'others'"))
+        h.turn()
         assert told(h, "others") == [(KEY, minute("12:00", 1, 1))]
         click(h, "12:00:11")
         while h.turn():

@@ -1,0 +1,109 @@
+"""Definitions change, rows cannot be read, and a reader of the topic still ends with the view.
+
+Method: every sink retracts, so that a row which is told twice, or retracted and was never told, is
+seen; after each edit what the topic holds has to be the rows of the view.
+"""
+
+import pytest
+from told import held, held_rows
+
+from headrace.ledger.entries import Holding, HoldingState
+from headrace.testing import Harness, harness
+
+pytestmark = pytest.mark.spark
+
+STREAM = """
+CREATE STREAM clicks (k STRING, ts TIMESTAMP NOT NULL,
+  WATERMARK FOR ts AS ts - INTERVAL 0 SECONDS) WITH (topic = 'clicks');
+CREATE MATERIALIZED VIEW fine AS SELECT count(*) AS n FROM clicks;
+"""
+RATIO = """
+CREATE MATERIALIZED VIEW ratio WITH (emit = '{emit}') AS
+SELECT k, 1 / {by} AS r FROM clicks GROUP BY k;
+"""
+FEW = """
+CREATE MATERIALIZED VIEW few WITH (emit = '{emit}') AS
+SELECT k, count(*) AS n FROM clicks GROUP BY k HAVING 1 / {by} < 7;
+"""
+SINKS = """
+CREATE SINK ratios FROM ratio WITH (topic = 'ratio.rows', mode = 'retract');
+CREATE SINK fews FROM few WITH (topic = 'few.rows', mode = 'retract');
+"""
+BAD, MENDED = "(count(*) - 2)", "nullif(count(*) - 2, 0)"
+
+
+def clicks(h: Harness, *times: str, k: str = "a") -> None:
+    """Append a record for each time of a day, and take turns until all is read."""
+    h.append("clicks", [{"k": k, "ts": f"2026-01-01T{time}Z"} for time in times], partition=0)
+    drain(h)
+
+
+def drain(h: Harness) -> None:
+    for _ in range(10):
+        if not h.turn():
+            return
+    raise AssertionError("turns without end: nothing is left to read or to tell")
+
+
+def versions(h: Harness, view: str) -> list[Holding]:
+    with h.engine.tools.store.open() as snapshot:
+        return [holding for holding in snapshot.holdings() if holding.name == view]
+
+
+def project(emit: str, by: str, sinks: str = SINKS) -> str:
+    return STREAM + RATIO.format(emit=emit, by=by) + FEW.format(emit=emit, by=by) + sinks
+
+
+def assert_told(h: Harness, *views: str, closed: bool = False) -> None:
+    for view in views:
+        assert held(h, f"{view}.rows") == held_rows(h, view, closed=closed), view
+
+
+def test_a_mended_view_is_swapped_in_though_the_old_one_cannot_be_read() -> None:
+    with harness(project("every 1 hour", BAD), partitions=1) as h:
+        clicks(h, "12:00:10")
+        assert_told(h, "ratio", "few")
+        clicks(h, "12:00:11")  # kept back: now this row cannot be read
+        clicks(h, "12:00:12", k="b")
+        assert all(held.state is HoldingState.LIVE for held in versions(h, "ratio"))
+
+        h.restart(project("every 1 hour", "(count(*) - 1)"))  # and here b's cannot
+        drain(h)
+        [reason] = [each.reason for each in versions(h, "ratio") if "(count(*) - 1)" in each.sql]
+        assert "a row cannot be read to tell its sinks" in reason
+
+        h.restart(project("every 1 hour", MENDED))
+        drain(h)
+        for view in ("ratio", "few"):
+            assert [(each.unit, each.reason) for each in versions(h, view)] == [("main", "")]
+        assert_told(h, "ratio", "few")
+
+
+def test_a_new_sink_of_a_view_that_cannot_be_read_stops_that_view_alone() -> None:
+    with harness(project("changes", BAD, sinks=""), partitions=1) as h:
+        clicks(h, "12:00:10", "12:00:11")
+        clicks(h, "12:00:12", k="b")
+        # One view as it was, the other mended with the same edit.
+        mended = FEW.format(emit="changes", by=MENDED)
+        h.restart(STREAM + RATIO.format(emit="changes", by=BAD) + mended + SINKS)
+        clicks(h, "12:00:13", k="b")
+        assert h.rows("fine") == [{"n": 4}]
+        [ratio] = versions(h, "ratio")
+        assert ratio.state is HoldingState.FAILED
+        assert "a row cannot be read to tell its sinks" in ratio.reason
+        assert_told(h, "few")
+        h.restart(project("changes", MENDED))
+        drain(h)
+        assert_told(h, "ratio", "few")
+
+
+def test_what_waits_and_cannot_be_read_when_all_is_to_be_told_stops_that_view_alone() -> None:
+    with harness(project("every 1 hour", BAD), partitions=1) as h:
+        clicks(h, "12:00:10")
+        clicks(h, "12:00:11")
+        h.restart(project("changes", BAD))
+        clicks(h, "12:00:12", k="b")
+        assert h.rows("fine") == [{"n": 3}]
+        h.restart(project("changes", MENDED))
+        drain(h)
+        assert_told(h, "ratio", "few")
