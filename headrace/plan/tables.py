@@ -1,6 +1,6 @@
 """The physical table behind a view: its columns, how two rows of a key merge, what readers see."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.schema.types import DataType
 
@@ -106,6 +106,11 @@ class Table:
     def select(self) -> str:
         """What readers of the public name see."""
         return f"SELECT {', '.join(self.shown)} FROM {self.source}{self.condition}"
+
+    def at(self, watermark_us: int) -> "Table":
+        """Return the table with its rows closed as they are when W is this."""
+        here, then = watermark_of(self.view, self.version), f"make_timestamptz({watermark_us})"
+        return replace(self, shown=tuple(each.replace(here, then) for each in self.shown))
 
     @property
     def keys(self) -> tuple[TableColumn, ...]:

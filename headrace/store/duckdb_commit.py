@@ -35,6 +35,8 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
         teller.look(commit.deltas[teller.emission.table])
     for table, deltas in commit.deltas.items():
         _merge(file, table, deltas)
+    for teller in tellers:
+        teller.tell_closed()
     kept = [table for table in commit.deltas if table.expired]
     before = _watermarks(file, kept)
     set_progress(file, unit, commit.progress)

@@ -3,7 +3,8 @@
 A turn touches the rows of its delta, those whose windows close because W moves, and those that
 retention ends for. Their images are taken before anything is written and again when everything is;
 where the two differ, the sink is told. With `final` an open row has no image, so it is told when it
-closes, and afterwards when it is corrected.
+closes, and afterwards when it is corrected; and where retention ends for rows, between the two, so
+that one which closes and leaves in one turn is told as if there had been two.
 
 What a sink was not told yet *waits* in a table of its own: the keys of such rows, and their images
 as the sink knows them, NULL where it knows of none. Of every other row it knows the image as it is.
@@ -40,7 +41,10 @@ _SHOWN_CHARACTERS = 100  # of a key, where an error names it
 
 @dataclass
 class Teller:
-    """Tells one sink of one turn. `look` before anything is written, `tell` after everything."""
+    """Tells one sink of one turn.
+
+    `look` before anything is written, `tell_closed` once the deltas are, `tell` after everything.
+    """
 
     file: DuckDBFile
     emission: Emission
@@ -64,11 +68,36 @@ class Teller:
                 f"DELETE FROM {touched} AS t USING {waiting} AS w "
                 f"WHERE {same_keys('t', 'w', key_names(table))}"
             )
-        self._take_images("before")
+        self._take_images("before", table)
+
+    def tell_closed(self) -> None:
+        """Tell which rows close where some of them may leave. MergeFailed."""
+        self._add_waiting()
+        leave = self.emission.table.retention_us is not None and self.emission.after_us != NEVER
+        if self.emission.final and leave:
+            self._take_images("closed", self.emission.table.at(self.emission.after_us))
+            self._tell("before", "closed")
+            self.file.run(f"ALTER TABLE {self._name('closed')} RENAME TO __before{self.number}")
 
     def tell(self) -> None:
-        """Note what changed, to be told now or to wait until it is due. MergeFailed."""
-        touched, before, after = map(self._name, ("touched", "before", "after"))
+        """Tell what changed. MergeFailed."""
+        if self.emission.when is not When.LATER:
+            self._take_images("after", self.emission.table)
+            self._tell("before", "after")
+            self.file.run(f"DROP TABLE {self._name('after')}")
+        else:
+            self.file.run(f"DROP TABLE {self._name('before')}")
+        self.file.run(f"DROP TABLE {self._name('touched')}")
+
+    def _tell(self, old: str, new: str) -> None:
+        """Tell how two tables of images differ, and drop the older one."""
+        before, after = self._name(old), self._name(new)
+        _emit(self.file, self.emission, before, after, key_names(self.emission.table))
+        self.file.run(f"DROP TABLE {before}")
+
+    def _add_waiting(self) -> None:
+        """Let what is touched wait, or tell what waits with it."""
+        touched, before = map(self._name, ("touched", "before"))
         keys = key_names(self.emission.table)
         if self.emission.when is not When.NOW:
             waiting = _waiting(self.emission.sink)
@@ -84,12 +113,6 @@ class Teller:
             self.file.run(f"DELETE FROM {before}")
             self.file.run(f"INSERT INTO {before} SELECT * FROM {waiting} WHERE __row IS NOT NULL")
             self.file.run(f"DELETE FROM {waiting}")
-        if self.emission.when is not When.LATER:
-            self._take_images("after")
-            _emit(self.file, self.emission, before, after, keys)
-            self.file.run(f"DROP TABLE {after}")
-        self.file.run(f"DROP TABLE {touched}")
-        self.file.run(f"DROP TABLE {before}")
 
     def _moved(self) -> list[str]:
         """Return the tests for rows that change because W moves: they close, or they leave."""
@@ -103,14 +126,9 @@ class Teller:
         first = MIN_EDGE_US if before == NEVER else before
         return [closing.format(before=first - each, after=after - each) for each in shifts]
 
-    def _take_images(self, when: str) -> None:
-        take_images(
-            self.file,
-            self.emission.table,
-            self._name(when),
-            closed=self.emission.final,
-            among=self._name("touched"),
-        )
+    def _take_images(self, when: str, table: Table) -> None:
+        touched, final = self._name("touched"), self.emission.final
+        take_images(self.file, table, self._name(when), closed=final, among=touched)
 
     def _name(self, kind: str) -> str:
         return f"temp.__{kind}{self.number}"

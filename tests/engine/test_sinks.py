@@ -200,6 +200,42 @@ def test_rows_that_retention_ends_for_leave_the_sink_too() -> None:
         assert len(held_rows(h, "per_minute")) == 2
 
 
+def test_final_rows_that_close_and_leave_in_one_turn_are_told_all_the_same() -> None:
+    kinds = {
+        "minutes": ("1 minute", "window(ts, '1 minute')"),
+        "gone": ("0 seconds", "window(ts, '1 minute')"),
+        "hops": ("0 seconds", "window(ts, '1 minute', '30 seconds')"),
+        "visits": ("20 seconds", "session_window(ts, '20 seconds')"),
+    }
+    views = "".join(
+        f"CREATE MATERIALIZED VIEW {name} WITH (emit = 'final', retention = '{retention}') AS "
+        f"SELECT window.start AS start, count(*) AS n FROM clicks GROUP BY {window};"
+        f"CREATE SINK {name}_out FROM {name} WITH (topic = '{name}.rows', mode = 'retract');"
+        for name, (retention, window) in kinds.items()
+    )
+    with harness(STREAM + views, partitions=1) as h:
+        for time in ("12:00:10", "12:01:10", "12:02:10", "12:03:10", "12:03:15"):
+            click(h, time)
+        h.turn()
+        inserted = {
+            name: sorted(
+                row["start"][11:19]
+                for _, row in told(h, f"{name}.rows")
+                if row["_change"] == "insert" and row["_closed"]
+            )
+            for name in kinds
+        }
+        minutes = ["12:00:00", "12:01:00", "12:02:00"]
+        assert inserted == {
+            "minutes": minutes,
+            "gone": minutes,
+            "hops": sorted(["11:59:30", "12:00:30", "12:01:30", *minutes]),
+            "visits": ["12:00:10", "12:01:10", "12:02:10"],
+        }
+        for name in kinds:
+            assert held(h, f"{name}.rows") == held_rows(h, name, closed=True)
+
+
 def test_a_row_that_having_takes_away_leaves_a_tombstone() -> None:
     small = STREAM + (
         "CREATE MATERIALIZED VIEW small AS SELECT k, count(*) AS n FROM clicks GROUP BY k "
