@@ -53,7 +53,8 @@ class Emitting:
             fold = shown.get(sink.view)
             version = told.get(sink.name, "") if fold is None else fold.version
             self._versions[sink.name] = version
-            telling = Telling(sink.name, sink.view, version, sink.topic, sink.mode)
+            final = self.views[sink.view].emit == "final"
+            telling = Telling(sink.name, sink.view, version, sink.topic, sink.mode, final)
             found.append((telling, None if fold is None else fold.table))
         return found
 

@@ -182,13 +182,14 @@ class Emission:
 
 @dataclass(frozen=True)
 class Telling:
-    """A sink, and the version of its view that it is told of."""
+    """A sink, the version of its view that it is told of, and whether of closed rows only."""
 
     sink: str
     view: str
     version: str
     topic: str
     mode: str
+    final: bool
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_images import (
     key_names,
     keys_of,
+    open_keys,
     rows_of,
     same_keys,
     source_of,
@@ -34,7 +35,15 @@ from headrace.store.duckdb_tables import physical
 from headrace.time.clocks import NEVER
 from headrace.time.windows import MIN_EDGE_US
 
-__all__ = ["Teller", "forget_waiting", "make_waiting", "take_known", "tell_difference", "waits"]
+__all__ = [
+    "Teller",
+    "forget_waiting",
+    "let_open_wait",
+    "let_wait",
+    "take_known",
+    "tell_difference",
+    "waits",
+]
 
 _SHOWN_CHARACTERS = 100  # of a key, where an error names it
 
@@ -63,7 +72,7 @@ class Teller:
         for condition in self._moved():
             self.file.run(f"INSERT INTO {touched} SELECT {keys} FROM {source} WHERE {condition}")
         if self.emission.when is not When.NOW:
-            waiting = make_waiting(self.file, table, self.emission.sink)
+            waiting = _make_waiting(self.file, table, self.emission.sink)
             self.file.run(
                 f"DELETE FROM {touched} AS t USING {waiting} AS w "
                 f"WHERE {same_keys('t', 'w', key_names(table))}"
@@ -127,8 +136,8 @@ class Teller:
         return [closing.format(before=first - each, after=after - each) for each in shifts]
 
     def _take_images(self, when: str, table: Table) -> None:
-        touched, final = self._name("touched"), self.emission.final
-        take_images(self.file, table, self._name(when), closed=final, among=touched)
+        touched, closed = self._name("touched"), _closed(self.emission.final)
+        take_images(self.file, table, self._name(when), closed=closed, among=touched)
 
     def _name(self, kind: str) -> str:
         return f"temp.__{kind}{self.number}"
@@ -140,7 +149,7 @@ def tell_difference(file: DuckDBFile, emission: Emission, known: str | None) -> 
     The version may be another one than `known` is from.
     """
     before, after = known or "temp.__nothing", "temp.__all"
-    take_images(file, emission.table, after, closed=emission.final)
+    take_images(file, emission.table, after, closed=_closed(emission.final))
     if known is None:
         file.run(f"CREATE TEMP TABLE {before} AS FROM {after} LIMIT 0")
     _emit(file, emission, before, after, ["__key"])
@@ -151,13 +160,32 @@ def tell_difference(file: DuckDBFile, emission: Emission, known: str | None) -> 
 def take_known(file: DuckDBFile, table: Table, sink: str, into: str, *, final: bool) -> None:
     """Make a table of the images that a sink knows of a version of its view."""
     waiting = _waiting(sink) if _is_table(file, sink) else None
-    take_images(file, table, into, closed=final, but=waiting)
+    take_images(file, table, into, closed=_closed(final), but=waiting)
     if waiting is not None:
         file.run(f"INSERT INTO {into} FROM {waiting} WHERE __row IS NOT NULL")
 
 
-def make_waiting(file: DuckDBFile, table: Table, sink: str) -> str:
-    """Return the table of what waits for a sink; it is made unless it is there."""
+def let_wait(file: DuckDBFile, table: Table, sink: str) -> None:
+    """Let all rows of a view wait for a sink that knows none of them."""
+    waiting = _make_waiting(file, table, sink)
+    rows = f"SELECT {keys_of(table)}, NULL, NULL FROM {source_of(table)}"
+    file.run(f"INSERT INTO {waiting} {rows}")
+
+
+def let_open_wait(file: DuckDBFile, table: Table, sink: str, *, known: bool) -> None:
+    """Let the open rows of a view wait for a sink that knows all of them, or none."""
+    waiting, found = _make_waiting(file, table, sink), "temp.__open"
+    if known:
+        take_images(file, table, found, closed=False, but=waiting)
+    else:
+        rows = f"SELECT *, NULL AS __key, NULL AS __row FROM ({open_keys(table)}) o"
+        same = same_keys("o", "w", key_names(table))
+        file.run(f"CREATE TEMP TABLE {found} AS {rows} ANTI JOIN {waiting} w ON {same}")
+    file.run(f"INSERT INTO {waiting} FROM {found}")
+    file.run(f"DROP TABLE {found}")
+
+
+def _make_waiting(file: DuckDBFile, table: Table, sink: str) -> str:
     waiting = _waiting(sink)
     file.run(
         f"CREATE TABLE IF NOT EXISTS {waiting} AS "
@@ -174,6 +202,10 @@ def forget_waiting(file: DuckDBFile, sink: str) -> None:
 def waits(file: DuckDBFile, sink: str) -> bool:
     """Whether a row waits that a sink has to be told of."""
     return _is_table(file, sink) and bool(file.rows(f"FROM {_waiting(sink)} LIMIT 1"))
+
+
+def _closed(final: bool) -> bool | None:
+    return True if final else None
 
 
 def _is_table(file: DuckDBFile, sink: str) -> bool:

@@ -14,7 +14,7 @@ from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_json import json_object
 from headrace.store.duckdb_tables import physical
 
-__all__ = ["key_names", "keys_of", "rows_of", "same_keys", "source_of", "take_images"]
+__all__ = ["key_names", "keys_of", "open_keys", "rows_of", "same_keys", "source_of", "take_images"]
 
 # What an expression over a row's aggregates can raise; a division by zero is the second.
 _ROW_FAULTS = (duckdb.DataError, duckdb.InvalidInputException)
@@ -48,6 +48,13 @@ def keys_of(table: Table) -> str:
     return ", ".join(f"{quote(key)} AS __r{at}" for at, key in enumerate(keys))
 
 
+def open_keys(table: Table) -> str:
+    """Return a query for the keys of rows that are not closed; nothing else of them is read."""
+    closed = table.shown[-1]
+    rows = f"SELECT {keys_of(table)}, {closed} FROM {source_of(table)} AS {GROUP}"
+    return f"SELECT {', '.join(key_names(table))} FROM ({rows}) WHERE NOT _closed"
+
+
 def same_keys(one: str, other: str, keys: Sequence[str]) -> str:
     """Return the test whether two tables of images speak of the same row."""
     return " AND ".join(f"{one}.{key} IS NOT DISTINCT FROM {other}.{key}" for key in keys)
@@ -58,11 +65,11 @@ def take_images(
     table: Table,
     into: str,
     *,
-    closed: bool = False,
+    closed: bool | None = None,
     among: str | None = None,
     but: str | None = None,
 ) -> None:
-    """Make a table of images: of all rows, or the `closed` ones. MergeFailed: one cannot be read.
+    """Make a table of images: of all rows, or those that are `closed` or not. MergeFailed.
 
     Where `among` is given, of the rows only whose keys it has; those that `but` has are left out,
     and no expression is evaluated for them.
@@ -95,7 +102,7 @@ def _matches(table: Table) -> str:
     return " AND ".join(matches) or "true"
 
 
-def _images(table: Table, source: str, *, closed: bool) -> str:
+def _images(table: Table, source: str, *, closed: bool | None) -> str:
     rows = rows_of(table)
     parts = [f"{text} AS __n{at}" for at, (_, text, _) in enumerate(rows.names)]
     columns = ", ".join([keys_of(table), *parts, *table.shown])
@@ -104,7 +111,7 @@ def _images(table: Table, source: str, *, closed: bool) -> str:
     return (
         f"SELECT {', '.join(key_names(table))}, {key} AS __key, {json_object(members)} AS __row "
         f"FROM (SELECT {columns} FROM {source}{table.condition})"
-        + (" WHERE _closed" if closed else "")
+        + ("" if closed is None else f" WHERE _closed = {closed}")
     )
 
 

@@ -2,7 +2,7 @@
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION"]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 SCHEMA = (
     "CREATE SCHEMA headrace",
@@ -33,9 +33,11 @@ SCHEMA = (
     "CREATE SEQUENCE headrace.emission_numbers",
     """CREATE TABLE headrace.emissions (
         number BIGINT, sink VARCHAR, topic VARCHAR, key VARCHAR, value VARCHAR)""",
-    # `version` is the one of the view that the sink is told of; '' before the first.
+    # `version` is the one of the view that the sink is told of; '' before the first. With `final`
+    # it is told of closed rows only.
     """CREATE TABLE headrace.sinks (
-        sink VARCHAR, view VARCHAR, version VARCHAR, topic VARCHAR, mode VARCHAR)""",
+        sink VARCHAR, view VARCHAR, version VARCHAR, topic VARCHAR, mode VARCHAR,
+        final BOOLEAN)""",
     """CREATE TABLE headrace.seeds (
         stream VARCHAR, version VARCHAR, partition INTEGER, next_offset BIGINT,
         clock_us BIGINT, watermark_us BIGINT, delay_us BIGINT, records_us BIGINT,

@@ -11,42 +11,45 @@ from headrace.ledger.entries import Swap, Telling
 from headrace.plan.tables import Table
 from headrace.store.duckdb_emission import (
     forget_waiting,
-    make_waiting,
+    let_open_wait,
+    let_wait,
     take_known,
     tell_difference,
     waits,
 )
 from headrace.store.duckdb_file import DuckDBFile
-from headrace.store.duckdb_images import keys_of, source_of
 
 __all__ = ["TELLINGS", "keep_known", "set_sinks", "tell_swaps"]
 
 logger = logging.getLogger("headrace.store")
 
-TELLINGS = "SELECT sink, view, version, topic, mode FROM headrace.sinks ORDER BY sink"
+TELLINGS = "SELECT sink, view, version, topic, mode, final FROM headrace.sinks ORDER BY sink"
 
 
 def set_sinks(file: DuckDBFile, sinks: Sequence[tuple[Telling, Table | None]]) -> set[str]:
     """Let the ledger's sinks be these, and return those that rows wait for.
 
-    For a new one all rows of its view wait; one that is known goes on where it was. Nothing is
+    For a new one all rows of its view wait; one that is known goes on where it was, and where
+    rows are told before they close and were not, or the reverse, the open ones wait. Nothing is
     told here: a row that cannot be read sets its view aside in a turn, and holds up nobody else.
     """
     known = {row[0]: Telling(*row) for row in file.rows(TELLINGS)}
     for telling, table in sinks:
         old = known.pop(telling.sink, None)
-        if old is not None and replace(old, version=telling.version) != telling:
+        if old is not None and _stands_for(old) != _stands_for(telling):
             _forget(file, old)
             old = None
-        if old is None:
-            file.insert("headrace.sinks", [[*vars(replace(telling, version="")).values()]])
-        if table is not None and (old is None or old.version != telling.version):
+        if table is None and old is None:
+            telling = replace(telling, version="")
+        file.run("DELETE FROM headrace.sinks WHERE sink = ?", [telling.sink])
+        file.insert("headrace.sinks", [[*vars(telling).values()]])
+        if table is None:
+            continue
+        if old is None or old.version != telling.version:
             forget_waiting(file, telling.sink)
-            waiting = make_waiting(file, table, telling.sink)
-            file.run(
-                f"INSERT INTO {waiting} SELECT {keys_of(table)}, NULL, NULL FROM {source_of(table)}"
-            )
-            _note_version(file, telling.sink, table)
+            let_wait(file, table, telling.sink)
+        elif old.final != telling.final:
+            let_open_wait(file, table, telling.sink, known=telling.final)
     for gone in known.values():
         _forget(file, gone)
     _let_go(file)
@@ -69,6 +72,10 @@ def tell_swaps(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
         known = None if swap.before is None else f"temp.__known{number}"
         tell_difference(file, swap.emission, known)
         _note_version(file, swap.emission.sink, swap.emission.table)
+
+
+def _stands_for(telling: Telling) -> tuple[str, str, str]:
+    return telling.view, telling.topic, telling.mode
 
 
 def _note_version(file: DuckDBFile, sink: str, table: Table) -> None:

@@ -107,3 +107,23 @@ def test_what_waits_and_cannot_be_read_when_all_is_to_be_told_stops_that_view_al
         h.restart(project("changes", MENDED))
         drain(h)
         assert_told(h, "ratio", "few")
+
+
+def test_whether_only_final_rows_are_told_can_be_edited() -> None:
+    def per_minute(emit: str) -> str:
+        return STREAM + (
+            f"CREATE MATERIALIZED VIEW minutes WITH (emit = '{emit}') AS SELECT window.start AS "
+            "start, k, count(*) AS n FROM clicks GROUP BY window(ts, '1 minute'), k;"
+            "CREATE SINK told FROM minutes WITH (topic = 'minutes.rows', mode = 'retract');"
+        )
+
+    with harness(per_minute("final"), partitions=1) as h:
+        clicks(h, "12:00:10", "12:01:10")
+        clicks(h, "12:01:10", k="b")
+        for emit in ("changes", "final", "every 1 hour", "final", "changes"):
+            h.restart(per_minute(emit))
+            drain(h)
+            assert_told(h, "minutes", closed=emit == "final")
+            clicks(h, "12:01:20")
+            if emit != "every 1 hour":
+                assert_told(h, "minutes", closed=emit == "final")
