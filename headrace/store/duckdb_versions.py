@@ -83,6 +83,12 @@ def hold_versions(
     """Enter versions and, for new units, where they begin to read."""
     for unit, positions in progress.items():
         _enter_unit(file, unit)
+        # The main unit stays when its last version goes: what comes then knows no marker yet.
+        file.run(
+            "UPDATE headrace.units SET time_offset = 0, planned_epoch = NULL, "
+            "planned_ranges = NULL WHERE unit = ?",
+            [unit],
+        )
         set_progress(file, unit, positions)
     for holding in holdings:
         file.run(f"DELETE FROM headrace.holdings WHERE {_OF_OWNER}", holding.owner)

@@ -41,6 +41,7 @@ from headrace.testing.store_samples import (
     kept_items,
     planned,
     read,
+    stream_holding,
     turn_of,
 )
 from headrace.time.clocks import NEVER, Clock
@@ -195,6 +196,17 @@ class TurnContract(StoreSuite):
         epoch = self.begin(store)
         with pytest.raises(EngineFenced, match="no such unit"):
             store.journal(planned(epoch, 1, unit="view:gone@v1"))
+
+    def test_a_unit_that_begins_anew_knows_no_marker_and_no_plan(self, store: Store) -> None:
+        epoch = self.begin(store)
+        store.commit(replace(turn_of(planned(epoch, 1)), time_offset=7))
+        store.journal(planned(epoch, 2))
+        store.drop(epoch, [stream_holding()])
+        store.hold(epoch, [stream_holding()], {MAIN: {PLACE: Progress()}})
+        assert store.journalled(MAIN) is None
+        with store.open() as snapshot:
+            assert snapshot.time_offset(MAIN) == 0
+            assert snapshot.units() == {MAIN: 1}
 
     def test_a_planned_turn_is_found_until_it_is_committed(self, store: Store) -> None:
         epoch = self.begin(store)
