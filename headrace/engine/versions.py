@@ -1,6 +1,7 @@
 """Compare the project's definitions with what the ledger holds, and decide what changes.
 
-- What is unchanged goes on where it is; a failed view goes on from where it stopped.
+- What is unchanged goes on where it is; a failed view goes on from where it stopped. Of a statement
+  that was edited without effect on its rows, the ledger keeps the new words.
 - In a new project everything starts together in the main unit.
 - A new or edited view is built from the log's start in a unit of its own; a new or edited stream
   takes all of its views along, because how it reads its records decides what they contain.
@@ -44,7 +45,8 @@ def decide_changes(project: Project, holdings: Sequence[Holding]) -> Changes:
             building = HoldingState.BUILDING
             enter += [replace(new, unit=unit, state=building) for new in (entry, *views)]
         else:
-            enter += _changed_views(views, held)
+            enter += _changed([entry], held)
+            enter += _changed(views, held)
     drop = [holding for holding in holdings if _is_dropped(holding, wanted, holdings)]
     kept_streams = {
         (holding.stream, holding.unit)
@@ -74,15 +76,21 @@ def _is_dropped(holding: Holding, wanted: set[Owner], holdings: Sequence[Holding
     return holding.unit != MAIN and any(other.unit == MAIN for other in others)
 
 
-def _changed_views(views: Sequence[Holding], held: Mapping[Owner, Holding]) -> list[Holding]:
+def _changed(wanted: Sequence[Holding], held: Mapping[Owner, Holding]) -> list[Holding]:
+    """Return what is new, what is tried again, and what is written in other words now."""
     entered = []
-    for view in views:
-        old = held.get(view.owner)
+    for new in wanted:
+        old = held.get(new.owner)
         if old is None:
-            unit = f"view:{view.name}@{view.version}"
-            entered.append(replace(view, unit=unit, state=HoldingState.BUILDING))
-        elif old.state is HoldingState.FAILED:
-            entered.append(replace(old, state=HoldingState.BUILDING, reason=""))
+            unit = f"{new.kind}:{new.name}@{new.version}"
+            entered.append(replace(new, unit=unit, state=HoldingState.BUILDING))
+            continue
+        # What no row depends on may be edited without a new version, an idle_timeout for one.
+        kept = replace(old, sql=new.sql, stream_sql=new.stream_sql)
+        if old.state is HoldingState.FAILED:
+            kept = replace(kept, state=HoldingState.BUILDING, reason="")
+        if kept != old:
+            entered.append(kept)
     return entered
 
 
