@@ -244,13 +244,13 @@ class Engine:
             gear = gear or self.planner.gear(planned)
             folds = list(unit.folds)
             try:
-                report, summaries = take_turn(unit, self.tools, planned, outset, gear_name=gear)
+                note = self.planner.marking.note
+                report = take_turn(unit, self.tools, planned, outset, gear_name=gear, note=note)
             finally:
                 # Also when the turn was committed and then could not publish.
                 gone = [fold for fold in folds if fold not in unit.folds]
                 if gone:
                     self._open_asides(unit, gone)
-            self.planner.marking.note(unit, summaries)
             unit.pace.note(report.records, sum(report.milliseconds.values()) / 1000)
         self.on_turn(report)
         return report

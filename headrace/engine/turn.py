@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -71,9 +71,17 @@ class Stopwatch:
 
 
 def take_turn(
-    unit: Unit, tools: Tools, planned: PlannedTurn, outset: Outset, *, gear_name: str
-) -> tuple[TurnReport, Sequence[Summary]]:
-    """Carry out one planned turn of a unit; return what it did and what it read.
+    unit: Unit,
+    tools: Tools,
+    planned: PlannedTurn,
+    outset: Outset,
+    *,
+    gear_name: str,
+    note: Callable[[Unit, Sequence[Summary]], None],
+) -> TurnReport:
+    """Carry out one planned turn of a unit; return what it did.
+
+    `note` is told what was read, once that is committed, be it published or not.
 
     1. **Plan**: the range of every partition is journalled; after a crash it runs again.
     2. **Read** and decode values to typed columns; what fails is dead, with the reason.
@@ -157,13 +165,14 @@ def take_turn(
     for aside in commit.set_aside:
         logger.warning("view %s is set aside: %s", aside.view, aside.reason)
         unit.leave(aside)
+    note(unit, summaries)
     watch.lap("commit")
     # 8. Publish
     if tools.publisher is not None and (commit.outbox or commit.emissions):
         waits = {"outbox": bool(commit.outbox), "emissions": bool(commit.emissions)}
         tools.publisher.publish(planned.epoch, **waits)
     watch.lap("publish")
-    return replace(commit.report, milliseconds=watch.milliseconds), summaries
+    return replace(commit.report, milliseconds=watch.milliseconds)
 
 
 def _files(gear: Gear) -> set[str]:
