@@ -433,10 +433,15 @@ class Engine:
         self.units = {name: each for name, each in self.units.items() if name not in gone}
 
     def finished(self) -> bool:
-        """Whether there is nothing to read, and nothing that will be swapped in."""
+        """Whether there is nothing to read, no marker either, and nothing to be swapped in."""
+        time_offset = self.units[MAIN].time_offset
         return all(
             unit.state is HoldingState.FAILED
-            or ((unit.name == MAIN or self._stays_apart(unit)) and self.planner.lag(unit) == 0)
+            or (
+                (unit.name == MAIN or self._stays_apart(unit))
+                and unit.time_offset == time_offset
+                and self.planner.lag(unit) == 0
+            )
             for unit in self.units.values()
         )
 
@@ -449,9 +454,11 @@ class Engine:
         main = self.units[MAIN]
         with main.lock, self.tools.store.open() as snapshot:
             for name, source in main.sources.items():
+                # Also of views that stay apart: they read the same markers.
                 ends_us = [
                     end_us + (fold.view.lateness_us or 0)
-                    for fold in main.folds_over(name)
+                    for unit in self.units.values()
+                    for fold in unit.folds_over(name)
                     if (end_us := snapshot.last_end(fold.table)) is not None
                 ]
                 if source.owned and ends_us:

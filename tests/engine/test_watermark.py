@@ -3,11 +3,14 @@
 Method: rows by hand, and the reference.
 """
 
+import threading
 from datetime import datetime
 
 import pytest
 from agreement import assert_agrees_with_the_reference
 
+from headrace.engine.running import run_engine
+from headrace.engine.settings import Settings
 from headrace.testing import harness
 
 pytestmark = pytest.mark.spark
@@ -72,6 +75,23 @@ def test_the_end_of_input_closes_every_window_and_goes_no_further() -> None:
         assert h.counters("days")["late"] == 1
         assert_agrees_with_the_reference(h)
         h.audit()
+
+
+def test_the_end_of_input_closes_views_that_go_on_by_themselves() -> None:
+    poison = (
+        CLICKS
+        + """
+    CREATE MATERIALIZED VIEW ratios AS
+    SELECT window.end AS t, sum(10 / length(id)) AS n FROM clicks GROUP BY window(ts, '1 minute');
+    """
+    )
+    with harness(poison, partitions=1, settings=Settings(probe_jobs=5)) as h:
+        clicks = [{"id": "a" * (number % 2), "ts": at("12:00:00")} for number in range(40)]
+        h.append("clicks", clicks, partition=0)
+        run_engine(h.engine, threading.Event(), once=True, end_of_input=True)
+        assert len(h.engine.units) == 2
+        assert [(row["n"], row["_closed"]) for row in h.rows("ratios", meta=True)] == [(200, True)]
+        assert_agrees_with_the_reference(h)
 
 
 def test_without_windows_there_is_nothing_to_close() -> None:
