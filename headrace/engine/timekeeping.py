@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from headrace.errors import EngineFenced, PositionLost, ProducerFenced, TopicNotFound
 from headrace.log.base import Log, Partition, Producer, Range
+from headrace.log.checks import check_time_topic
 from headrace.log.names import TIME_TOPIC
 from headrace.log.records import records
 from headrace.sinks.outbox import ensure_topic
@@ -38,8 +39,9 @@ class Timekeeper:
         self.epoch: int | None = None  # of the engine that writes; None: it only reads
 
     def begin(self, epoch: int) -> None:
-        """Say in the log that an engine of this epoch begins. EngineFenced."""
+        """Say in the log that an engine of this epoch begins. EngineFenced, InvalidTopic."""
         ensure_topic(self._log, TIME_TOPIC, 1)
+        check_time_topic(self._log.topic(TIME_TOPIC))
         self.epoch = epoch
         self.write([Marks(epoch)])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from headrace.errors import InvalidTopic, PositionLost, ProducerFenced, UsageError
 from headrace.log.base import Extent, Partition, Producer, Range, Topic, TopicSettings
-from headrace.log.names import refuse_closed
+from headrace.log.names import TIME_TOPIC, refuse_closed
 
 __all__ = [
     "MAX_PARTITIONS",
@@ -17,6 +17,7 @@ __all__ = [
     "check_producer",
     "check_producer_id",
     "check_range",
+    "check_time_topic",
     "check_topic",
     "is_stored",
     "is_topic_name",
@@ -59,6 +60,26 @@ def check_topic(topic: Topic) -> None:
             f"{name}: tombstone_ms cannot be {settings.tombstone_ms}. Use 0 or more; a reader that "
             f"is slower than that may miss a deletion."
         )
+    if name == TIME_TOPIC:
+        check_time_topic(topic)
+
+
+def check_time_topic(topic: Topic) -> None:
+    """Refuse a topic of markers that could lose some, or the order of them. InvalidTopic."""
+    settings = topic.settings
+    if topic.partitions != 1:
+        what = f"it has {topic.partitions} partitions"
+    elif settings.retention_ms is not None or settings.retention_bytes is not None:
+        what = "it has a retention"
+    elif settings.compact:
+        what = "it is compacted"
+    else:
+        return
+    raise InvalidTopic(
+        f"{topic.name}: {what}, and every answer depends on all of its records in their order. "
+        f"Leave it to the engine to make it. If it is there and empty, delete it with Kafka's own "
+        f"tools; if not, set retention.ms=-1, retention.bytes=-1 and cleanup.policy=delete there."
+    )
 
 
 def changed_topic(old: Topic, partitions: int | None, settings: TopicSettings | None) -> Topic:
