@@ -1,7 +1,7 @@
 """Two gears, one meaning: how a turn brings its records to the folds.
 
 - short (live, below some 50,000 records): the driver reads, decodes and stamps the slice as Arrow
-  and hands it to Spark as one task per view: no shuffle, no Python worker.
+  and hands it to Spark as one task per view: no shuffle, and a plan that is made once.
 - long (catch-up, replay): Spark tasks read, decode and stamp their splits of the log, and Spark
   aggregates on all cores.
 """
@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.engine.folding import Outcome, fold_frame, fold_rows
 from headrace.engine.offset_sets import NO_OFFSETS
 from headrace.engine.outset import Outset
+from headrace.engine.prepared import can_prepare
 from headrace.engine.spark_errors import SPARK_ERRORS, explain
 from headrace.engine.splits import Assignment, assign, split_frame
 from headrace.engine.stamping import Clocks, Stamper, Summary, gather, input_schema
@@ -157,13 +158,32 @@ class ShortGear:
     def fold(self, fold: Fold) -> Outcome:
         """Step 5, for one view. ViewFailed, TooManyFailures."""
         settings = self._unit.settings
+        rows = self._rows[fold.stream.name]
+        if rows.num_rows and can_prepare(self._spark):
+            outcome = self._fold_prepared(fold, rows)
+            if outcome is not None:
+                return outcome
         return fold_rows(
             fold,
             self._unit.session(self._spark, fold.name),
-            self._rows[fold.stream.name],
+            rows,
             parts=settings.split_folds,
             max_jobs=settings.probe_jobs if self._unit.shared else None,
         )
+
+    def _fold_prepared(self, fold: Fold, rows: pa.Table) -> Outcome | None:
+        """Return what the prepared fold makes of rows; None: it cannot, or one makes it fail."""
+        outcome = Outcome()
+        size = -(-rows.num_rows // self._unit.settings.split_folds)
+        try:
+            prepared = self._unit.prepared(self._spark, fold)
+            if not prepared.repeatable:
+                return None
+            for start in range(0, rows.num_rows, size):
+                outcome.add(fold, prepared.run(rows.slice(start, size)))
+        except SPARK_ERRORS:
+            return None  # folded anew, it fails again, and then the record is looked for
+        return outcome
 
     def summaries(self) -> list[Summary]:
         """Return what reading found, by range."""

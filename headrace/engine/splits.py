@@ -8,8 +8,7 @@ A seed is the clock after all records before it. Where compaction or retention m
 of them, whoever reads up to it comes to another clock, so there is no seed to be used.
 """
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -20,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.engine.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.outset import Outset
 from headrace.engine.stamping import Stamper, Summary, failure, gather, input_schema
+from headrace.engine.tasks import Task, spare_the_collector
 from headrace.engine.unit import make_decoder
 from headrace.errors import LogError, Unreachable
 from headrace.ledger.entries import Seed, StreamPartition
@@ -31,17 +31,13 @@ from headrace.time.clocks import Clock, Mark, after_span
 
 __all__ = [
     "Assignment",
-    "Task",
     "assign",
     "assigned",
     "make_stamper",
     "records_of",
-    "spare_the_collector",
     "split_frame",
     "workers_decoder",
 ]
-
-_MANY_OBJECTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -151,9 +147,6 @@ def split_frame(
     return tasks.mapInArrow(_stamping(stream, assignments, wanted), ", ".join(columns))
 
 
-Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
-
 def _stamping(stream: Stream, assignments: Sequence[Assignment], wanted: frozenset[str]) -> Task:
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder = workers_decoder(stream, wanted)
@@ -194,16 +187,6 @@ def _measuring(stream: Stream, assignments: Sequence[Assignment]) -> Task:
 def workers_decoder(stream: Stream, wanted: frozenset[str]) -> JsonDecoder:
     """Return a decoder that one worker process keeps from task to task: a new one costs 30 ms."""
     return make_decoder(stream, wanted)
-
-
-def spare_the_collector() -> None:
-    """Take what was imported out of the collector's sight.
-
-    PySpark collects garbage after every task, which took 40 ms of each.
-    """
-    # Not again and again: what is garbage at that moment is never collected.
-    if gc.get_freeze_count() < _MANY_OBJECTS < len(gc.get_objects()):
-        gc.freeze()
 
 
 def assigned(

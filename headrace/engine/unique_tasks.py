@@ -25,14 +25,13 @@ from headrace.engine.offset_sets import OffsetSet
 from headrace.engine.spark_errors import SPARK_ERRORS, explain
 from headrace.engine.splits import (
     Assignment,
-    Task,
     assigned,
     make_stamper,
     records_of,
-    spare_the_collector,
     workers_decoder,
 )
 from headrace.engine.stamping import failure, raise_failure
+from headrace.engine.tasks import Task, spare_the_collector
 from headrace.engine.uniqueness import Memory, Stepped
 from headrace.errors import EngineError, HeadraceError, LogError, Unreachable
 from headrace.model.definitions import Stream
