@@ -4,7 +4,7 @@ Over DECIMAL(p,s) the answer is DECIMAL(p+4,s+4), rounded half up once, at the e
 """
 
 from headrace.aggregates.base import COUNT_UP, Aggregate, Arguments, State
-from headrace.aggregates.total import sum_state
+from headrace.aggregates.total import DOUBLE_TOTAL, sum_state
 from headrace.schema.types import parse_type
 
 __all__ = ["average"]
@@ -28,5 +28,6 @@ def average(arguments: Arguments) -> Aggregate:
         type = parse_type(f"DECIMAL({argument.precision + 4},{argument.scale + 4})")
         final = f"headrace.exact_average({{0}}, {{1}}, {type.scale})"
         return Aggregate(states, f"CAST({final} AS {type.duckdb})", type)
-    final = "CASE WHEN {1} > 0 THEN CAST({0} AS DOUBLE) / {1} END"
+    sum = "CAST({0} AS DOUBLE)" if argument.is_integer else DOUBLE_TOTAL
+    final = f"CASE WHEN {{1}} > 0 THEN {sum} / {{1}} END"
     return Aggregate(states, final, parse_type("DOUBLE"))

@@ -50,8 +50,8 @@ class Arguments:
 class State:
     """One column of an aggregate's state.
 
-    `differs` tells two states of the same records apart, `{old}` and `{new}`, that were merged in
-    other ways; None: any difference of values does, but for the last digits of a DOUBLE.
+    `differs` tells two states apart, `{old}` and `{new}`, by more than what merging the same
+    records in another way may leave; None: any difference of values does.
     """
 
     type: DataType

@@ -2,15 +2,35 @@
 
 The state of an exact sum has 38 digits, so a sum that passes BIGINT on its way and comes back is
 right whatever the cut. (A BIGINT sum in Spark would fail in one cut and not in another.)
+
+The state of a DOUBLE sum holds the sum of absolute values too, its *size*. Without it nobody could
+tell a sum that lost a record from one whose values cancel out: of 1e16, 1, 1 and -1e16 one cut
+makes 2, another 0, and both are right to 1e-16 of the size.
 """
 
 from headrace.aggregates.base import ADD, Aggregate, Arguments, State
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["MAX_SUM_DIGITS", "sum_state", "total"]
+__all__ = ["DOUBLE_TOTAL", "MAX_SUM_DIGITS", "sum_state", "total"]
 
 #: A sum of p digits needs p + 10 in Spark and may use 38.
 MAX_SUM_DIGITS = 28
+#: The sum in the state of a DOUBLE sum, `{0}`.
+DOUBLE_TOTAL = "({0}).total"
+
+_DOUBLE = "CAST({x} AS DOUBLE)"
+_DOUBLE_SUM = State(
+    parse_type("STRUCT<total: DOUBLE, size: DOUBLE>"),
+    f"named_struct('total', sum({_DOUBLE}), 'size', sum(abs({_DOUBLE})))",
+    f"struct_pack(total := {ADD.format(old='({old}).total', new='({new}).total')}, "
+    f"size := {ADD.format(old='({old}).size', new='({new}).size')})",
+    "struct_pack(total := sum(({x}).total), size := sum(({x}).size))",
+    # Where the size is no finite number, the total may be any, and nothing is promised of it.
+    "CASE WHEN isfinite({old}.size) AND isfinite({new}.size) "
+    "THEN abs({old}.total - {new}.total) > 1e-9 * {old}.size "
+    "OR abs({old}.size - {new}.size) > 1e-9 * {old}.size "
+    "ELSE {old}.size IS DISTINCT FROM {new}.size END",
+)
 
 
 def total(arguments: Arguments) -> Aggregate:
@@ -23,7 +43,7 @@ def total(arguments: Arguments) -> Aggregate:
     if argument.kind == "DECIMAL":
         type = parse_type(f"DECIMAL({argument.precision + 10},{argument.scale})")
         return Aggregate((state,), f"CAST({{0}} AS {type.duckdb})", type)
-    return Aggregate((state,), "{0}", parse_type("DOUBLE"))
+    return Aggregate((state,), DOUBLE_TOTAL, parse_type("DOUBLE"))
 
 
 def sum_state(function: str, argument: DataType | None) -> State:
@@ -47,4 +67,4 @@ def sum_state(function: str, argument: DataType | None) -> State:
             )
         type = parse_type(f"DECIMAL(38,{argument.scale})")
         return State(type, f"CAST(sum({{x}}) AS {type.sql})", ADD, "sum({x})")
-    return State(parse_type("DOUBLE"), "sum(CAST({x} AS DOUBLE))", ADD, "sum({x})")
+    return _DOUBLE_SUM

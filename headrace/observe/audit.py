@@ -3,7 +3,7 @@
 For every unit the audit replays its views from the log's start to the unit's position into an
 empty store, in turns of its own size, and compares
 - clocks, and the counters and their laws;
-- the states of every table, key by key (DOUBLE to 1e-9 of the larger, everything else exactly);
+- the states of every table, key by key (exactly, but for what rounding leaves in sums over DOUBLE);
 - the late, dead and duplicate sets with what their topics hold (and what still waits in the
   outbox): each record once, none missing, none too many.
 It reads one snapshot, so a running engine may go on meanwhile.

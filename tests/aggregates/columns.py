@@ -62,6 +62,7 @@ COLUMNS: dict[str, tuple[str, Draw]] = {
     "huge and equal": ("DOUBLE", lambda _: 1.7e308),
     "large": ("DOUBLE", lambda rng: rng.choice([1e144, -1e144, 9e143])),
     "close": ("DOUBLE", lambda rng: 1e9 + rng.random()),
+    "cancelling": ("DOUBLE", lambda _: 1.0),
     "few": ("STRING", words("ab", 2)),
     "few numbers": ("INT", lambda rng: rng.randint(0, 3)),
     "few doubles": ("DOUBLE", lambda rng: rng.choice([math.nan, 0.0, -0.0, 1.0])),
@@ -90,6 +91,8 @@ def draw_columns(rng: random.Random, records: int) -> dict[str, list[Any]]:
     third = records // 3
     wide = [2**63 - 1] * third + [None] + [-(2**63 - 1)] * third
     columns["BIGINT"] = wide + [rng.randint(-(10**17), 10**17) for _ in range(records - len(wide))]
+    # What is left of these is within the last digit of each.
+    columns["cancelling"][: 2 * third] = [1e16] * third + [-1e16] * third
     return columns
 
 

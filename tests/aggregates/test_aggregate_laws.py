@@ -5,7 +5,8 @@ parts, 500 times; one Spark job evaluates the partials of all parts of all cuts.
 parts of every cut together, with the very SQL of the store, in four ways: one after the other in a
 random order, the same with old and new exchanged, in pairs of pairs, and all at once. The finals
 must equal what the reference works out from all records (DOUBLE: to 1e-12 of the sum of absolute
-values, or of squares). BIGINT sums pass far beyond BIGINT on the way.
+values, or of squares), and the audit must find no difference between the states of any two ways.
+BIGINT sums pass far beyond BIGINT on the way.
 """
 
 import math
@@ -22,6 +23,8 @@ from drawing import CUTS, Drawn, column_name, draw
 from headrace.aggregates import AGGREGATES, Aggregate, Arguments, State
 from headrace.engine.session import start_spark
 from headrace.model.definitions import Call
+from headrace.observe.compare import compare_states
+from headrace.plan.tables import Table, TableColumn
 from headrace.reference.aggregates import Taken, aggregate, result_type
 from headrace.schema.types import parse_type
 from headrace.store.duckdb_schema import SCHEMA
@@ -195,6 +198,20 @@ def test_every_cut_and_order_gives_the_answer(
     else:
         wrong = [each for each in answers if not same(each, expected)]
     assert not wrong, (expected, wrong[:3])
+    # To the audit each answer is a row of its own, recorded so and replayed as the first one.
+    columns = [
+        TableColumn(name, state.type, state.merge, state.combine, state.differs)
+        for name, state in states_of(case)
+    ]
+    audited = Table("v", "v1", (TableColumn("row", parse_type("BIGINT")), *columns), ())
+    listed = ", ".join(name for name, _ in states_of(case))
+    recorded = merged.sql(f"SELECT row_number() OVER () AS row, {listed} FROM answers")
+    replayed = merged.sql(
+        f"SELECT row, first.* FROM (SELECT row_number() OVER () AS row FROM answers), "
+        f"(SELECT {listed} FROM answers LIMIT 1) AS first"
+    )
+    rows = recorded.to_arrow_table(), replayed.to_arrow_table()
+    assert compare_states(audited, *rows) == compare_states(audited, *rows[::-1]) == []
 
 
 def allowed_error(case: Case, drawn: Drawn) -> float:

@@ -1,6 +1,7 @@
 """When two states of the same records count as different: the audit's rule for rounded ones.
 
-Method: rows of moments that differ by what rounding leaves, and by what it cannot leave.
+Method: rows of moments and of sums that differ by what rounding leaves, and by what it cannot
+leave. That no way to merge the same records makes a difference is a law of test_aggregate_laws.py.
 """
 
 import pyarrow as pa
@@ -11,23 +12,25 @@ from headrace.observe.compare import compare_states
 from headrace.plan.tables import Table, TableColumn
 from headrace.schema.types import parse_type
 
-STATE = AGGREGATES["var_pop"](Arguments(parse_type("DOUBLE"))).states[0]
-TABLE = Table(
-    "v",
-    "v1",
-    (
-        TableColumn("k", parse_type("INT")),
-        TableColumn("a0_0", STATE.type, STATE.merge, STATE.combine, STATE.differs),
-    ),
-    (),
-)
 NAN, INFINITE = float("nan"), float("inf")
 
 
-def moments(n: int | None, mean: float | None, m2: float | None) -> pa.Table:
-    schema = pa.schema([(column.name, column.type.arrow) for column in TABLE.columns])
-    state = None if n is None else {"n": n, "mean": mean, "m2": m2}
+def table_of(function: str) -> Table:
+    state = AGGREGATES[function](Arguments(parse_type("DOUBLE"))).states[0]
+    column = TableColumn("a0_0", state.type, state.merge, state.combine, state.differs)
+    return Table("v", "v1", (TableColumn("k", parse_type("INT")), column), ())
+
+
+TABLE = table_of("var_pop")
+
+
+def row(table: Table, state: object) -> pa.Table:
+    schema = pa.schema([(column.name, column.type.arrow) for column in table.columns])
     return pa.Table.from_pylist([{"k": 1, "a0_0": state}], schema=schema)
+
+
+def moments(n: int | None, mean: float | None, m2: float | None) -> pa.Table:
+    return row(TABLE, None if n is None else {"n": n, "mean": mean, "m2": m2})
 
 
 @pytest.mark.parametrize(
@@ -68,3 +71,37 @@ def test_anything_else_is_one(
         found = compare_states(TABLE, moments(*one), moments(*other))
         assert len(found) == 1
         assert found[0].startswith("view v: the table has k=1")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "replayed", "same"),
+    [
+        ((2.0, 2e16), (0.0, 2e16 + 2), True),  # 1e16, 1, 1 and -1e16, in two orders
+        ((2.0, 2.0), (2.0 + 1e-15, 2.0), True),
+        ((INFINITE, INFINITE), (1e308, INFINITE), True),  # 1e308 twice and -1e308, in two orders
+        ((NAN, NAN), (NAN, NAN), True),
+        ((None, None), (None, None), True),
+        ((2.0, 4.0), (2.001, 4.0), False),
+        ((1e-12, 1e-12), (2e-12, 2e-12), False),  # small, and yet twice as much
+        ((2.0, 4.0), (2.0, 4.001), False),
+        ((2.0, 4.0), (None, None), False),
+        ((2.0, 4.0), (NAN, NAN), False),
+        ((INFINITE, INFINITE), (2.0, 4.0), False),
+    ],
+)
+def test_a_sum_is_judged_by_the_size_of_what_was_added(
+    recorded: tuple[float | None, float | None],
+    replayed: tuple[float | None, float | None],
+    same: bool,
+) -> None:
+    table = table_of("sum")
+    rows = [row(table, {"total": total, "size": size}) for total, size in (recorded, replayed)]
+    for one, other in (rows, rows[::-1]):
+        assert (compare_states(table, one, other) == []) is same
+
+
+@pytest.mark.parametrize("function", ["min", "max"])
+def test_an_extreme_is_one_of_the_values_to_the_last_digit(function: str) -> None:
+    table = table_of(function)
+    for one, other, same in ((1e-12, 2e-12, False), (0.0, -0.0, True), (NAN, NAN, True)):
+        assert (compare_states(table, row(table, one), row(table, other)) == []) is same
