@@ -310,6 +310,21 @@ def test_a_file_that_is_gone_or_damaged_is_named_with_what_to_do(
     assert "built anew from the log" in str(error.value)
 
 
+def test_a_file_that_cannot_be_opened_is_not_called_damaged(tmp_path: Path) -> None:
+    run = StateFolder(tmp_path).write(random_entries(100, 1))
+    path = tmp_path / run.file
+    path.rename(tmp_path / "away")
+    path.symlink_to(path)  # what even root may not follow
+    with pytest.raises(StoreError, match=r"cannot be opened.*nothing is lost") as error:
+        StateFolder(tmp_path).read(run)
+    assert not isinstance(error.value, StateDamaged)
+    assert str(path) in str(error.value)
+    assert "move" not in str(error.value)
+    path.unlink()
+    (tmp_path / "away").rename(path)
+    assert StateFolder(tmp_path).read(run).rows == 100
+
+
 def test_a_file_of_another_store_is_refused(tmp_path: Path) -> None:
     folder = StateFolder(tmp_path)
     run = folder.write(random_entries(100, 1))

@@ -78,7 +78,7 @@ class StateFolder:
         return StoreError(f"{path}: operator state cannot be written: {error}")
 
     def read(self, run: Run) -> Entries:
-        """Return the entries of a run that count, mapped into memory. StateDamaged."""
+        """Return the entries of a run that count, mapped into memory. StateDamaged, StoreError."""
         with self._lock:
             described = self._open.get(run.file)
             if described is None:
@@ -126,7 +126,10 @@ class StateFolder:
         return orphans
 
     def verify(self, runs: Iterable[Run]) -> None:
-        """Read every byte of some runs again and check it. StateDamaged names the first bad one."""
+        """Read every byte of some runs again and check it.
+
+        StateDamaged names the first bad one. StoreError: one cannot be opened.
+        """
         for run in runs:
             read_run(self.path / run.file)
             self.read(run)

@@ -30,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from headrace.errors import StateDamaged
+from headrace.errors import StateDamaged, StoreError
 from headrace.operators.state.entries import Entries, Shards
 
 __all__ = ["BYTES_PER_ROW", "VERSION", "Described", "read_run", "run_bytes"]
@@ -77,7 +77,11 @@ def run_bytes(entries: Entries, shards: Shards) -> pa.Buffer:
 
 
 def read_run(path: Path) -> Described:
-    """Map a run into memory and check it. StateDamaged: it is missing, or not what was written."""
+    """Map a run into memory and check it.
+
+    StateDamaged: it is missing, or not what was written. StoreError: the system does not let us
+    look, which says nothing of the file.
+    """
     try:
         with pa.memory_map(str(path)) as source:
             reader = pa.ipc.open_file(source)
@@ -96,7 +100,14 @@ def read_run(path: Path) -> Described:
         sound = _checksum(numbers, entries) == head["checksum"] and entries.rows == head["rows"]
     except FileNotFoundError as error:
         raise _damaged(path, "is missing") from error
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+    except (OSError, MemoryError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        # What Arrow finds wrong with the content may be an OSError too, without a number.
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) is not None:
+            raise StoreError(
+                f"{path}: this file of operator state cannot be opened: {error}. The turn is not "
+                f"committed, and nothing is lost. Mend what the system names (rights, limits, the "
+                f"disk) and run again."
+            ) from error
         raise _damaged(path, f"cannot be read ({error})") from error
     if not sound:
         raise _damaged(path, "is damaged: its checksum fails")
