@@ -90,8 +90,8 @@ def _parts(tree: exp.Expr) -> list[exp.Expr]:
     """Return every node that has a value of some type, parents before what they are over."""
     found = []
     for node in tree.walk(prune=lambda node: isinstance(node, exp.Column | exp.DataType)):
-        branch = isinstance(node, exp.If) and isinstance(node.parent, exp.Case)
-        if not (branch or isinstance(node, exp.Null | exp.Paren | exp.DataType)):
+        is_branch = node.arg_key == "ifs"  # WHEN ... THEN ...
+        if not (is_branch or isinstance(node, exp.Null | exp.Paren | exp.DataType)):
             found.append(node)
     return found
 

@@ -46,6 +46,7 @@ EXPRESSIONS = [
     *("tiny / big", "big / tiny", "narrow / tiny", "wide / narrow", "big / wide", "money / wide"),
     *(f"{a} IN (1, 2.5) OR {a} BETWEEN 0 AND 99 OR {a} <=> NULL" for a in NUMBERS),
     "CASE big WHEN 1 THEN tiny WHEN NULL THEN narrow ELSE 3.5 END",
+    "CASE if(flag, big, 1) WHEN 1 THEN 2 ELSE if(flag, tiny, wide) END",
     # Spark rounds to FLOAT, and refuses what TINYINT cannot hold, at every step.
     *("narrow + narrow + narrow", "narrow + narrow > 0.2", "(tiny + tiny) * 2", "-(-tiny) > 0"),
     *("tiny / (big - big)", "CAST(NULL AS DOUBLE) / 0", "wide / CAST(NULL AS DOUBLE)"),

@@ -20,6 +20,7 @@ FRAMES = [
     "a FROM s WHERE {}",
     "count(*) AS n FROM s GROUP BY {}",
     "a, sum({}) AS n FROM s GROUP BY a HAVING {}",
+    "first({}) AS w, max_by({}) AS x, approx_percentile({}) AS y, collect_list({}) AS z FROM s",
 ]
 TOKENS = [*WORDS.split(), "\n"]
 
