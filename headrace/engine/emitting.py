@@ -39,6 +39,7 @@ class Emitting:
     _versions: dict[str, str] = field(default_factory=dict)  # by sink
     _told_us: dict[str, int] = field(default_factory=dict)
     _waiting: set[str] = field(default_factory=set)  # sinks that rows wait for in the store
+    ending: bool = False  # the engine is about to end: every sink is due
 
     def begin(
         self, shown: Mapping[str, Fold], known: Iterable[Telling]
@@ -135,4 +136,6 @@ class Emitting:
 
     def _due(self, sink: Sink) -> bool:
         told_us = self._told_us.get(sink.name)
-        return told_us is None or self.wall() - told_us >= self.views[sink.view].emit_every_us
+        if told_us is None or self.ending:
+            return True
+        return self.wall() - told_us >= self.views[sink.view].emit_every_us

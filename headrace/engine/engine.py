@@ -433,7 +433,7 @@ class Engine:
         self.units = {name: each for name, each in self.units.items() if name not in gone}
 
     def finished(self) -> bool:
-        """Whether there is nothing to read, no marker either, and nothing to be swapped in."""
+        """Whether there is nothing to read or tell, no marker, and nothing to be swapped in."""
         time_offset = self.units[MAIN].time_offset
         return all(
             unit.state is HoldingState.FAILED
@@ -441,6 +441,7 @@ class Engine:
                 (unit.name == MAIN or self._stays_apart(unit))
                 and unit.time_offset == time_offset
                 and self.planner.lag(unit) == 0
+                and not self.emitting.is_due(unit.folds)
             )
             for unit in self.units.values()
         )

@@ -20,8 +20,8 @@ def run_engine(
 
     The turn under way is finished first. Raises what stops the main unit, or any other unit for a
     reason that is not its view's own: a view's failure sets that view aside only. A log out of
-    reach is waited for, except with `once`. With `end_of_input` too, every window is closed when
-    everything is read.
+    reach is waited for, except with `once`: then sinks are told all that was kept for them in the
+    end. With `end_of_input` too, every window is closed when everything is read.
     """
     if once:
         engine.planner.stop_at_the_end()
@@ -41,10 +41,13 @@ def run_engine(
                 pass  # a unit that waits to be swapped in goes first
             if _turn(engine, main, reach) is None:
                 if once and engine.finished():
-                    if not end_of_input:
+                    if end_of_input:
+                        engine.end_input()
+                        end_of_input = False
+                    elif not engine.emitting.ending:
+                        engine.emitting.ending = True
+                    else:
                         break
-                    engine.end_input()
-                    end_of_input = False
                     continue
                 stop.wait(engine.settings.poll_ms / 1000)
     finally:

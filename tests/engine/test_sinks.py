@@ -5,11 +5,13 @@ of it would, has to end with the very rows of the view.
 """
 
 import json
+import threading
 from datetime import datetime
 
 import pytest
 from told import held, held_rows, told
 
+from headrace.engine.running import run_engine
 from headrace.observe.status import take_status
 from headrace.testing import Harness, harness
 
@@ -130,6 +132,9 @@ def test_now_and_then_means_one_change_however_many_there_were() -> None:
         h.turn()  # nothing to read: it is time
         assert told(h, "rows")[-1] == (KEY, {"_change": "insert", **minute("12:00", 4, 16)})
         assert not h.turn()
+        click(h, "12:00:13")
+        run_engine(h.engine, threading.Event(), once=True)  # nobody would tell it afterwards
+        assert told(h, "rows")[-1] == (KEY, {"_change": "insert", **minute("12:00", 5, 17)})
 
 
 @pytest.mark.parametrize("emit", ["changes", "every 1 second", "final"])
