@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from headrace.errors import Location, Problem
-from headrace.model.definitions import Project, Sink
+from headrace.model.definitions import Project, Query, Sink, View
 from headrace.model.names import closest, name_fault, topic_fault
 
-__all__ = ["MODES", "sink_problems", "validate_sink"]
+__all__ = ["MODES", "key_parts", "sink_problems", "validate_sink"]
 
 MODES = ("upsert", "retract")
 
@@ -26,6 +26,19 @@ def validate_sink(sink: Sink, places: Mapping[str, Location]) -> list[Problem]:
         for subject, fault in faults
         if fault is not None
     ]
+
+
+def key_parts(query: Query) -> dict[str, str]:
+    """Return the parts of the key that a grouped view's rows are told under, with their names.
+
+    A part goes by the name of the output that selects it; by its own where none does.
+    """
+    parts = [key.name for key in query.keys]
+    if query.window is not None:
+        ends = ["window_end"] if query.window.kind == "cumulative" else []
+        parts = ["window_start", *ends, *parts]
+    given = {output.expression: output.name for output in query.outputs}
+    return {part: given.get(part, part) for part in parts}
 
 
 def sink_problems(project: Project, side_topics: set[str], *, whole: bool) -> list[Problem]:
@@ -56,6 +69,7 @@ def sink_problems(project: Project, side_topics: set[str], *, whole: bool) -> li
                 "choose another topic"
             )
             problems.append(Problem(sink.location, message))
+        problems += _key_problems(sink, views[sink.view])
     problems += [
         Problem(
             sink.location,
@@ -66,6 +80,23 @@ def sink_problems(project: Project, side_topics: set[str], *, whole: bool) -> li
         if sink.view in views and _feeds(project, sink.topic, views[sink.view].query.stream)
     ]
     return problems
+
+
+def _key_problems(sink: Sink, view: View) -> list[Problem]:
+    parts = key_parts(view.query)
+    names = list(parts.values())
+    whats = {"window_start": "window's start", "window_end": "window's end"}
+    whats |= {key.name: f"grouping {key.expression}" for key in view.query.keys}
+    return [
+        Problem(
+            sink.location,
+            f"sink {sink.name}: the key of its records would have two parts called {name}, an "
+            f"output of {view.name} and its {whats[part]}, which is not selected; select it too, "
+            f"or rename the output",
+        )
+        for part, name in parts.items()
+        if part == name and names.count(name) > 1
+    ]
 
 
 def _feeds(project: Project, topic: str, stream: str) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from headrace.aggregates.base import COUNT_UP
 from headrace.model.definitions import Key, Query, View
+from headrace.model.sinks import key_parts
 from headrace.model.windows import DAY_US
 from headrace.plan.calls import call_text
 from headrace.plan.finals import Names, store_expression, typed_parts
@@ -118,12 +119,11 @@ def _rows(
         physical, groups = f"headrace.{quote(table.name)}", [each.name for each in table.groups]
         near = near_rows(physical, groups, table.gap_us, "{delta}")
         selected += f" UNION SELECT {', '.join(f'o.{key}' for key in keys)} {near}"
-    # A part of the key goes by the name that the user gave it.
-    given = {output.expression: output.name for output in query.outputs}
+    names = key_parts(query)
     return Rows(
         tuple(keys),
         selected,
-        tuple((given.get(name, name), text, type) for name, (text, type) in told.items()),
+        tuple((names[part], text, type) for part, (text, type) in told.items()),
         tuple((output.name, output_types[f"o{i}"]) for i, output in enumerate(query.outputs)),
         closing,
         "" if cut is None else _last_end(cut),

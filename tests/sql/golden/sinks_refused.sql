@@ -57,6 +57,17 @@ CREATE SINK b FROM u WITH (topic = 'one')
 -- error: case.sql:5:1: sink a writes to two, which feeds the very view it comes from: its rows would come back for ever; choose another topic
 -- error: case.sql:6:1: sink b writes to one, which feeds the very view it comes from: its rows would come back for ever; choose another topic
 
+-- case: keys with two parts of one name
+CREATE STREAM s (a INT, b INT, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts);
+CREATE MATERIALIZED VIEW v AS SELECT b AS k0, count(*) AS n FROM s GROUP BY a, b;
+CREATE MATERIALIZED VIEW w AS SELECT a AS window_start FROM s GROUP BY cumulate(ts, '1 minute', '1 hour'), a;
+CREATE MATERIALIZED VIEW u AS SELECT b AS k1, a FROM s GROUP BY a, b;
+CREATE SINK a FROM v;
+CREATE SINK b FROM w;
+CREATE SINK c FROM u
+-- error: case.sql:5:1: sink a: the key of its records would have two parts called k0, an output of v and its grouping a, which is not selected; select it too, or rename the output
+-- error: case.sql:6:1: sink b: the key of its records would have two parts called window_start, an output of w and its window's start, which is not selected; select it too, or rename the output
+
 -- case: emissions that mean nothing
 CREATE STREAM s (a INT, t TIMESTAMP NOT NULL, WATERMARK FOR t AS t);
 CREATE MATERIALIZED VIEW a WITH (emit = 'sometimes') AS SELECT a FROM s;
