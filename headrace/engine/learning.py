@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headrace.model.definitions import Stream
+from headrace.time.clocks import EventTime
 from headrace.time.lateness import BUCKETS, Counts, quantile_us
+from headrace.time.markers import event_time_of
 
 __all__ = ["Learning"]
 
@@ -36,11 +38,11 @@ class Learning:
     """What an engine has seen of its adaptive streams; `wall` is a clock that never goes back."""
 
     wall: Callable[[], int]
-    _learnt: dict[str, _Learnt] = field(default_factory=dict)
+    _learnt: dict[tuple[str, EventTime | None], _Learnt] = field(default_factory=dict)
 
     def note(self, stream: Stream, counts: Counts) -> None:
         """Add the lateness of a turn's records."""
-        learnt = self._learnt.setdefault(stream.name, _Learnt())
+        learnt = self._of(stream)
         learnt.counts = learnt.counts + counts
         if learnt.counts.sum() > _REMEMBERED * _needed(stream):
             learnt.counts = learnt.counts // 2
@@ -48,7 +50,7 @@ class Learning:
     def due(self, stream: Stream, delay_us: int) -> int | None:
         """Return the delay that shall hold from now on instead of `delay_us`, None: it stays."""
         assert stream.adaptive is not None
-        learnt = self._learnt.setdefault(stream.name, _Learnt())
+        learnt = self._of(stream)
         if learnt.counts.sum() < _needed(stream):
             return None
         wanted_us = quantile_us(learnt.counts, float(stream.adaptive.share))
@@ -64,6 +66,10 @@ class Learning:
             return None
         learnt.changed_us = now_us
         return wanted_us
+
+    def _of(self, stream: Stream) -> _Learnt:
+        # What came late by one event time says nothing of another that the stream is edited to.
+        return self._learnt.setdefault((stream.name, event_time_of(stream)), _Learnt())
 
 
 def _needed(stream: Stream) -> int:

@@ -1,6 +1,6 @@
 """Where a turn sets out: its clocks, with every marker that acts on what it will read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from headrace.engine.offset_sets import NO_OFFSETS, OffsetSet
@@ -13,7 +13,7 @@ from headrace.schema.json import JsonDecoder
 from headrace.time.clocks import Mark
 from headrace.time.markers import MarkerBook, Place
 
-__all__ = ["Outset", "place_of", "set_out", "with_marks"]
+__all__ = ["Outset", "passed", "set_out", "with_marks"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,17 @@ def with_marks(outset: Outset, unit: Unit, book: MarkerBook, planned: PlannedTur
     return replace(outset, marks=marks)
 
 
-def place_of(unit: Unit, key: StreamPartition) -> Place:
-    """Return a partition as a unit reads it: what markers are addressed to."""
-    return Place(key.stream, unit.sources[key.stream].stream.topic, key.partition)
+def passed(units: Iterable[Unit]) -> dict[Place, int]:
+    """Return the offsets that every unit which reads a partition has passed.
+
+    A unit that has not noticed a partition yet stands before its first record.
+    """
+    units = list(units)
+    found: dict[Place, int] = {}
+    for key in {key for unit in units for key in unit.progress}:
+        for unit in units:
+            if key.stream in unit.sources:
+                place = Place(key.stream, unit.sources[key.stream].stream.topic, key.partition)
+                offset = unit.progress.get(key, Progress()).offset
+                found[place] = min(found.get(place, offset), offset)
+    return found

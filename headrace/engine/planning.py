@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from headrace.engine.marking import Marking
-from headrace.engine.outset import Outset, place_of, set_out, with_marks
+from headrace.engine.outset import Outset, passed, set_out, with_marks
 from headrace.engine.ranges import backlog, check_position, plan_ranges
 from headrace.engine.settings import Settings
 from headrace.engine.timekeeping import Timekeeper
@@ -23,7 +23,6 @@ from headrace.log.names import TIME_TOPIC
 from headrace.model.definitions import Stream
 from headrace.store.base import Store
 from headrace.time.clocks import Clock
-from headrace.time.markers import Place
 
 __all__ = ["Ends", "Planner"]
 
@@ -186,12 +185,7 @@ class Planner:
 
     def _forget_marks(self) -> None:
         """Let go of markers that every unit has passed; a new engine reads them again."""
-        floors: dict[Place, int] = {}
-        for unit in self._units().values():
-            for key, progress in unit.progress.items():
-                place = place_of(unit, key)
-                floors[place] = min(floors.get(place, progress.offset), progress.offset)
-        self.time.book.forget(floors)
+        self.time.book.forget(passed(self._units().values()))
 
     def gear(self, planned: PlannedTurn) -> str:
         """Return the gear of a turn: short for what the driver can hold."""

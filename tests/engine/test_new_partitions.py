@@ -1,25 +1,26 @@
-"""A partition that is added turns no watermark back, whatever its stream has learnt before.
+"""A partition that is added turns no watermark back, and every unit finds its markers.
 
-Method: random histories of the partitions that were there; then the markers that are written for
-the new one act on it, in memory, without a log.
+Method: random histories of the partitions that were there, whatever their stream has learnt; then
+the markers that are written for the new one act on it, in memory, without a log.
 """
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.engine.marking import Marking
-from headrace.engine.outset import set_out
+from headrace.engine.outset import passed, set_out
 from headrace.engine.settings import Settings
 from headrace.engine.timekeeping import Timekeeper
 from headrace.engine.unit import Source, Unit
 from headrace.ledger.entries import Progress, StreamPartition
 from headrace.sql import parse_project
 from headrace.time.clocks import Clock, Mark
-from headrace.time.markers import MarkerBook, Marks, chain
+from headrace.time.markers import MarkerBook, Marks, Place, chain
 
 MAX_US = 60_000_000
 [ADAPTIVE] = parse_project(
@@ -69,3 +70,17 @@ def test_the_watermark_of_a_stream_does_not_sink_with_a_new_partition(
     assert found.time_us == min(clock.time_us for clock in clocks)
     assert found.watermark_us == min(clock.watermark_us for clock in clocks)
     assert found.delay_us == max(clock.delay_us for clock in clocks)
+
+
+def test_markers_of_a_new_partition_are_needed_until_every_unit_has_noticed_it() -> None:
+    sources = {"clicks": Source(ADAPTIVE, owned=True)}
+    elsewhere = {"clicks": Source(replace(ADAPTIVE, topic="elsewhere"), owned=True)}
+    p0, p1 = StreamPartition("clicks", 0), StreamPartition("clicks", 1)
+    main = Unit("main", Settings(), sources, progress={p0: Progress(10), p1: Progress(50)})
+    slow = Unit("slow", Settings(), sources, progress={p0: Progress(5)})
+    other = Unit("other", Settings(), elsewhere, progress={p0: Progress(1)})
+    assert passed([main]) == {Place("clicks", "clicks", 0): 10, Place("clicks", "clicks", 1): 50}
+    found = passed([main, slow, other])
+    assert found[Place("clicks", "clicks", 0)] == 5
+    assert found[Place("clicks", "clicks", 1)] == 0
+    assert found[Place("clicks", "elsewhere", 0)] == 1
