@@ -19,7 +19,7 @@ from headrace.engine.offset_sets import NO_OFFSETS
 from headrace.engine.outset import Outset
 from headrace.engine.prepared import can_prepare
 from headrace.engine.spark_errors import SPARK_ERRORS, explain
-from headrace.engine.splits import Assignment, assign, split_frame
+from headrace.engine.splits import Assignment, assign, check_joined, split_frame
 from headrace.engine.stamping import Clocks, Stamper, Summary, gather, input_schema
 from headrace.engine.unique_tasks import find_duplicates
 from headrace.engine.uniqueness import Stepped, remembered, step_rows
@@ -302,12 +302,16 @@ class LongGear:
         return outcome
 
     def summaries(self) -> list[Summary]:
-        """Return what reading found, by range; a stream that no view folded is read for it."""
+        """Return what reading found, by range; a stream that no view folded is read for it.
+
+        PositionLost: a split began with another clock than the one before it ended with.
+        """
         found: list[Summary] = []
         for name, session in self._sessions.items():
             if name not in self._sides:
                 rows = session.sql("SELECT __side FROM __input WHERE __side IS NOT NULL").collect()
                 self._sides[name] = [Summary.from_bytes(bytes(row[0])) for row in rows]
+            check_joined(self._assignments[name], self._sides[name])
             found += sorted(self._sides[name], key=lambda summary: summary.range)
         return found
 

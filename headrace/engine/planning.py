@@ -23,6 +23,7 @@ from headrace.log.names import TIME_TOPIC
 from headrace.model.definitions import Stream
 from headrace.store.base import Store
 from headrace.time.clocks import Clock
+from headrace.time.markers import Place
 
 __all__ = ["Ends", "Planner"]
 

@@ -5,7 +5,8 @@ seed. A range without seeds inside is one split; when that leaves cores idle it 
 a first pass asks every part how far it moves the clock, if the stream has one.
 
 A seed is the clock after all records before it. Where compaction or retention may have taken some
-of them, whoever reads up to it comes to another clock, so there is no seed to be used.
+of them, whoever reads up to it comes to another clock, so there is no seed to be used. And where
+the clock after a split is not the one that the next began with, all of it is refused.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ from headrace.engine.outset import Outset
 from headrace.engine.stamping import Stamper, Summary, failure, gather, input_schema
 from headrace.engine.tasks import Task, spare_the_collector
 from headrace.engine.unit import make_decoder
-from headrace.errors import LogError, Unreachable
+from headrace.errors import LogError, PositionLost, Unreachable
 from headrace.ledger.entries import Seed, StreamPartition
 from headrace.log.base import Log, Range, Split
 from headrace.model.definitions import Stream
@@ -33,6 +34,7 @@ __all__ = [
     "Assignment",
     "assign",
     "assigned",
+    "check_joined",
     "make_stamper",
     "records_of",
     "split_frame",
@@ -121,6 +123,20 @@ def _cut(
         assignments.append(replace(draft, clock=clock))
         clock = after_span(clock, moved[draft.range.start], draft.marks)
     return assignments
+
+
+def check_joined(assignments: Sequence[Assignment], summaries: Sequence[Summary]) -> None:
+    """Refuse splits that began with other clocks than reading up to them gives. PositionLost."""
+    ends = {summary.range: summary.end for summary in summaries}
+    for before, after in pairwise(assignments):
+        same = before.range.partition == after.range.partition
+        if same and ends[before.range] != after.clock:
+            raise PositionLost(
+                f"{after.range.partition}@{after.range.start}: the clock here is not the one that "
+                f"was known: records before it are gone, by compaction that no longer is or just "
+                f"was. Run again; should it say so again, move the store away: it is built from "
+                f"what the log still has."
+            )
 
 
 def _steps(start: int, end: int, size: int) -> Iterator[int]:

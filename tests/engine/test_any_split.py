@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from headrace.engine import splits, stamping
 from headrace.engine.settings import Settings
+from headrace.errors import PositionLost
 from headrace.ledger.entries import Progress, Seed
 from headrace.store.duckdb import DuckDBStore
 from headrace.testing import harness
@@ -189,7 +190,7 @@ def test_the_parts_of_a_range_without_saved_clocks_are_measured_first(
     assert_the_cuts_do_not_show(script, WINDOWED, SHORT_SPLITS)
     # The mutation: every part begins with the clock of the first.
     monkeypatch.setattr(splits, "after_span", lambda first, *_: first)
-    with pytest.raises(AssertionError):
+    with pytest.raises(PositionLost, match="topic0/0@8: the clock here is not the one"):
         assert_the_cuts_do_not_show(script, WINDOWED, SHORT_SPLITS)
 
 
@@ -215,5 +216,5 @@ def test_a_replay_begins_its_splits_at_saved_clocks(monkeypatch: pytest.MonkeyPa
         ]
 
     monkeypatch.setattr(DuckDBStore, "seeds", wrong)
-    with pytest.raises(AssertionError):
+    with pytest.raises(PositionLost, match="topic0/0@8: the clock here is not the one"):
         replayed()

@@ -1,4 +1,4 @@
-"""Where a long turn cuts the log: only where the clock is the one that reading up to there gives.
+"""Where a long turn cuts the log: where the clock is the one that reading up to there gives.
 
 Method: assignments over a small log, with seeds that are easy to tell from what the log says. No
 task is run, so none needs Spark.
@@ -8,11 +8,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from headrace.engine.outset import Outset
-from headrace.engine.splits import assign
+from headrace.engine.splits import Assignment, assign, check_joined
+from headrace.engine.stamping import Dead, Summary
+from headrace.errors import PositionLost
 from headrace.ledger.entries import Progress, Seed, StreamPartition
 from headrace.log import EmbeddedLog, Partition, Range, TopicSettings, records
 from headrace.model.definitions import Stream
@@ -68,3 +71,19 @@ def test_without_an_event_time_there_is_no_clock_to_look_for(tmp_path: Path) -> 
     # A first pass would ask the session for tasks, and this one has none.
     expected = [(0, 10, BEGIN), (10, 20, BEGIN), (20, 30, BEGIN), (30, 40, BEGIN)]
     assert cuts(log, timeless, cores=4) == expected
+
+
+def summary(start: int, end: int, clock: Clock) -> Summary:
+    nothing = Dead(pa.array([], pa.int64()), pa.array([], pa.string()))
+    whole = Range(Partition("clicks", 0), start, end)
+    return Summary("clicks", whole, end - start, end - start, 0, 0, nothing, clock)
+
+
+def test_splits_that_do_not_join_are_refused() -> None:
+    seed = SEED.progress.clock
+    parts = [Range(Partition("clicks", 0), 0, 25), Range(Partition("clicks", 0), 25, 40)]
+    assignments = [Assignment(parts[0], (), BEGIN), Assignment(parts[1], (), seed)]
+    check_joined(assignments, [summary(25, 40, Clock(9_500)), summary(0, 25, seed)])
+    # As after compaction that was on for a while: nothing else tells that the log is not whole.
+    with pytest.raises(PositionLost, match="clicks/0@25: the clock here is not the one that was"):
+        check_joined(assignments, [summary(25, 40, Clock(9_500)), summary(0, 25, BEGIN)])
