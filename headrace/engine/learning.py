@@ -64,8 +64,11 @@ class Learning:
         pause_us = _GROW_EVERY_US if grows else _SHRINK_EVERY_US
         if learnt.changed_us is not None and now_us - learnt.changed_us < pause_us:
             return None
-        learnt.changed_us = now_us
         return wanted_us
+
+    def changed(self, stream: Stream) -> None:
+        """Note that the delay that was due holds now."""
+        self._of(stream).changed_us = self.wall()
 
     def _of(self, stream: Stream) -> _Learnt:
         # What came late by one event time says nothing of another that the stream is edited to.

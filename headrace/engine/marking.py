@@ -89,6 +89,7 @@ class Marking:
         if delay_us is not None:
             logger.info("%s: the delay is %g s from now on", stream.name, delay_us / 1_000_000)
             self._mark(main, stream, "learnt", dict.fromkeys(mine), delay_us=delay_us)
+            self._learning.changed(stream)
 
     def mark_new(self, main: Unit, stream: Stream, added: Iterable[int]) -> None:
         """Write that partitions begin at the stream's smallest clock and watermark, its delay."""
