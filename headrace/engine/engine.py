@@ -7,9 +7,9 @@ a thread of its own, so that a replay holds nobody up.
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
@@ -24,7 +24,7 @@ from headrace.engine.turn import Tools, take_turn
 from headrace.engine.unit import Source, Unit
 from headrace.engine.versions import decide_changes
 from headrace.engine.zones import check_zone
-from headrace.errors import DefinitionError, MergeFailed, Problem
+from headrace.errors import DefinitionError, MergeFailed, Problem, Unreachable
 from headrace.ledger.entries import (
     MAIN,
     Holding,
@@ -151,7 +151,8 @@ class Engine:
     def publish(self) -> None:
         """Publish all that waits, from turns that could not. Unreachable."""
         if self.tools.publisher is not None:
-            self.tools.publisher.publish(self.epoch)
+            with self._watching():
+                self.tools.publisher.publish(self.epoch)
 
     def _plan_project(self) -> dict[tuple[str, str], Fold]:
         problems: list[Problem] = []
@@ -234,7 +235,7 @@ class Engine:
         self, unit: Unit, *, max_records: int | None = None, gear: str | None = None
     ) -> TurnReport | None:
         """Take one turn of a unit; None when it has nothing to read."""
-        with unit.lock:
+        with self._watching(), unit.lock:
             if unit.state is HoldingState.FAILED or unit.name not in self.units:
                 return None
             decided = self.planner.decide(unit, max_records)
@@ -254,6 +255,15 @@ class Engine:
             unit.pace.note(report.records, sum(report.milliseconds.values()) / 1000)
         self.on_turn(report)
         return report
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Let nothing be idle that merely could not be seen: the log was out of reach."""
+        try:
+            yield
+        except Unreachable:
+            self.planner.marking.forget()
+            raise
 
     def _open_asides(self, unit: Unit, folds: Sequence[Fold]) -> None:
         with self.tools.store.open() as snapshot:

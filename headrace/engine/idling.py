@@ -10,6 +10,7 @@ marker, and others while it lasts:
   after at most twice the time that it takes to end, or an hour later.
 So the last window closes too, one idle partition holds nothing up, and a weekend's outage makes
 nothing late. A partition that was added begins with a marker at the stream's smallest clock.
+Where broken records come all the time, the end is what had come by the time that counts.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -31,10 +32,17 @@ Times = dict[int, Micros]
 
 @dataclass
 class _Stood:
-    """Since when a partition stands where it is, and when it got its last marker."""
+    """Since when a partition stands where it is, and when it got its last marker.
+
+    Where broken records come all the time, its end is never read when somebody looks. So an end
+    that was seen is remembered, until it is read.
+    """
 
     since_us: Micros
     marked_us: Micros | None = None
+    end_offset: int = -1
+    end_us: Micros = 0  # when it was seen
+    read_us: Micros = 0  # all that came by then is read
 
 
 @dataclass
@@ -49,6 +57,10 @@ class Idleness:
         now_us = self.wall()
         for key in keys:
             self._stood[key] = _Stood(now_us)
+
+    def forget(self) -> None:
+        """Note that nobody saw what came for a while: a standstill has to be seen anew."""
+        self._stood.clear()
 
     def look(
         self,
@@ -92,4 +104,9 @@ class Idleness:
         now_us: Micros,
     ) -> bool:
         stood = self._stood.setdefault(key, _Stood(now_us))
-        return place.offset >= ends[key] and now_us - stood.since_us >= stream.idle_timeout_us
+        if place.offset >= ends[key]:
+            stood.read_us = now_us
+        elif place.offset >= stood.end_offset:
+            stood.read_us = stood.end_us
+            stood.end_offset, stood.end_us = ends[key], now_us
+        return stood.read_us - stood.since_us >= stream.idle_timeout_us

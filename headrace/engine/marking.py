@@ -61,6 +61,11 @@ class Marking:
                 stream = unit.sources[summary.stream].stream
                 self._learning.note(stream, as_counts(summary.lateness))
 
+    def forget(self) -> None:
+        """Forget what stood still: the log is out of reach, and nobody sees what comes there."""
+        with self._time.lock:
+            self._idleness.forget()
+
     def mark_due(self, main: Unit, extents: Mapping[StreamPartition, Extent] | None) -> None:
         """Write the markers of partitions that stand still, and of delays that were learnt.
 

@@ -12,7 +12,7 @@ from agreement import assert_agrees_with_the_reference
 from headrace.engine import planning
 from headrace.engine.engine import Engine
 from headrace.engine.session import start_spark
-from headrace.errors import EngineFenced, PositionLost, UsageError
+from headrace.errors import EngineFenced, PositionLost, Unreachable, UsageError
 from headrace.log import EmbeddedLog, Producer, TopicSettings, checks, records
 from headrace.log.embedded.topics import delete_topic_folder
 from headrace.observe.status import take_status
@@ -104,7 +104,12 @@ def test_the_last_window_closes_when_everything_stands_still() -> None:
         replay(h, gear="short")
 
 
-def test_a_weekend_without_an_engine_makes_nothing_late() -> None:
+def test_a_weekend_without_an_engine_and_a_log_out_of_reach_make_nothing_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def away(*_: object) -> None:
+        raise Unreachable("the broker is away")
+
     with harness(CLICKS) as h:
         click(h, "12:00:05", 0)
         turn_all(h)
@@ -112,7 +117,15 @@ def test_a_weekend_without_an_engine_makes_nothing_late() -> None:
         h.restart()
         click(h, "12:00:30", 0)
         turn_all(h)
-        assert minutes(h) == {"12:00": (2, False)}
+        with monkeypatch.context() as patch:
+            patch.setattr(h.log, "extents", away)
+            h.wall("+5 minutes")
+            with pytest.raises(Unreachable):
+                h.turn()
+        turn_all(h)  # it is back, and what producers have kept is on its way
+        click(h, "12:00:40", 0, arrival="12:05:30")
+        turn_all(h)
+        assert minutes(h) == {"12:00": (3, False)}
         assert h.late("per_minute") == []
         replay(h, gear="long")
 

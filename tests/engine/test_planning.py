@@ -227,6 +227,43 @@ def test_a_rebuild_learns_nothing_for_records_that_were_judged_before(tmp_path: 
     desk.close()
 
 
+def test_a_steady_flow_of_broken_records_keeps_no_partition_awake(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, partitions=2)
+    desk.send(0)
+    for second in range(20, 120, 20):  # whenever somebody looks, there is one more to read
+        desk.now_s = second
+        desk.send(second)
+        desk.send(None, partition=1)
+        desk.turn()
+    # At 100 all is read that came until 80, and the clock of the other one stands there.
+    [marker] = desk.markers()
+    assert (marker["why"], marker["marks"]) == ("idle", [[1, 4, 80 * SECOND_US]])
+    desk.close()
+
+
+def test_a_log_out_of_reach_does_not_stand_still(desk: Desk) -> None:
+    desk.send(5)
+    desk.turn()
+    desk.now_s += 300
+    desk.planner.marking.forget()  # nobody saw what came meanwhile
+    assert desk.turn() is None
+    desk.now_s += 60
+    desk.turn()
+    [marker] = desk.markers()
+    assert marker["marks"] == [[0, 1, 65 * SECOND_US]]
+
+
+def test_a_delay_that_could_not_be_written_is_written_at_once_when_it_can(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ADAPTIVE)
+    desk.send(*range(120))
+    desk.turn()
+    with desk.without_markers(), pytest.raises(Unreachable):
+        desk.turn()
+    desk.turn()
+    assert [marker["why"] for marker in desk.markers()] == ["learnt"]
+    desk.close()
+
+
 def test_no_partition_stands_still_that_is_not_read_to_its_end(desk: Desk) -> None:
     desk.send(5)
     desk.turn()
