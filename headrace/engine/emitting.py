@@ -11,6 +11,7 @@ turn, which is taken for their sake if there is nothing to read.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from headrace.errors import Problem
 from headrace.ledger.entries import (
     Emission,
     Progress,
@@ -41,6 +42,21 @@ class Emitting:
     _waiting: set[str] = field(default_factory=set)  # sinks that rows wait for in the store
     ending: bool = False  # the engine is about to end: every sink is due
 
+    def problems(self, known: Iterable[Telling]) -> list[Problem]:
+        """Return which sinks would go on where rows of another view, or in another mode, are."""
+        told = {telling.topic: telling for telling in known if telling.version}
+        return [
+            Problem(
+                sink.location,
+                f"sink {sink.name} writes to {sink.topic}, which holds rows of {old.view} in mode "
+                f"'{old.mode}': its readers would take them for rows of {sink.view} in mode "
+                f"'{sink.mode}'; choose another topic",
+            )
+            for sink in self.sinks
+            if (old := told.get(sink.topic)) is not None
+            and (old.view, old.mode) != (sink.view, sink.mode)
+        ]
+
     def begin(
         self, shown: Mapping[str, Fold], known: Iterable[Telling]
     ) -> list[tuple[Telling, Table | None]]:
@@ -48,11 +64,11 @@ class Emitting:
 
         `known` is what the store knows already.
         """
-        told = {telling.sink: telling.version for telling in known}
+        told = {telling.topic: telling.version for telling in known}
         found: list[tuple[Telling, Table | None]] = []
         for sink in self.sinks:
             fold = shown.get(sink.view)
-            version = told.get(sink.name, "") if fold is None else fold.version
+            version = told.get(sink.topic, "") if fold is None else fold.version
             self._versions[sink.name] = version
             final = self.views[sink.view].emit == "final"
             telling = Telling(sink.name, sink.view, version, sink.topic, sink.mode, final)

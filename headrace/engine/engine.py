@@ -165,6 +165,8 @@ class Engine:
                 folds[fold.name, fold.version] = fold
             except DefinitionError as error:
                 problems += error.problems
+        with self.tools.store.open() as snapshot:
+            problems += self.emitting.problems(snapshot.tellings())
         if problems:
             raise DefinitionError(problems)
         return folds

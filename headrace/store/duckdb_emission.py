@@ -72,7 +72,7 @@ class Teller:
         for condition in self._moved():
             self.file.run(f"INSERT INTO {touched} SELECT {keys} FROM {source} WHERE {condition}")
         if self.emission.when is not When.NOW:
-            waiting = _make_waiting(self.file, table, self.emission.sink)
+            waiting = _make_waiting(self.file, table, self.emission.topic)
             self.file.run(
                 f"DELETE FROM {touched} AS t USING {waiting} AS w "
                 f"WHERE {same_keys('t', 'w', key_names(table))}"
@@ -109,7 +109,7 @@ class Teller:
         touched, before = map(self._name, ("touched", "before"))
         keys = key_names(self.emission.table)
         if self.emission.when is not When.NOW:
-            waiting = _waiting(self.emission.sink)
+            waiting = _waiting(self.emission.topic)
             self.file.run(
                 f"INSERT INTO {waiting} "
                 f"SELECT {', '.join(f't.{key}' for key in keys)}, b.__key, b.__row "
@@ -157,24 +157,24 @@ def tell_difference(file: DuckDBFile, emission: Emission, known: str | None) -> 
         file.run(f"DROP TABLE {name}")
 
 
-def take_known(file: DuckDBFile, table: Table, sink: str, into: str, *, final: bool) -> None:
+def take_known(file: DuckDBFile, table: Table, topic: str, into: str, *, final: bool) -> None:
     """Make a table of the images that a sink knows of a version of its view."""
-    waiting = _waiting(sink) if _is_table(file, sink) else None
+    waiting = _waiting(topic) if _is_table(file, topic) else None
     take_images(file, table, into, closed=_closed(final), but=waiting)
     if waiting is not None:
         file.run(f"INSERT INTO {into} FROM {waiting} WHERE __row IS NOT NULL")
 
 
-def let_wait(file: DuckDBFile, table: Table, sink: str) -> None:
+def let_wait(file: DuckDBFile, table: Table, topic: str) -> None:
     """Let all rows of a view wait for a sink that knows none of them."""
-    waiting = _make_waiting(file, table, sink)
+    waiting = _make_waiting(file, table, topic)
     rows = f"SELECT {keys_of(table)}, NULL, NULL FROM {source_of(table)}"
     file.run(f"INSERT INTO {waiting} {rows}")
 
 
-def let_open_wait(file: DuckDBFile, table: Table, sink: str, *, known: bool) -> None:
+def let_open_wait(file: DuckDBFile, table: Table, topic: str, *, known: bool) -> None:
     """Let the open rows of a view wait for a sink that knows all of them, or none."""
-    waiting, found = _make_waiting(file, table, sink), "temp.__open"
+    waiting, found = _make_waiting(file, table, topic), "temp.__open"
     if known:
         take_images(file, table, found, closed=False, but=waiting)
     else:
@@ -185,8 +185,8 @@ def let_open_wait(file: DuckDBFile, table: Table, sink: str, *, known: bool) -> 
     file.run(f"DROP TABLE {found}")
 
 
-def _make_waiting(file: DuckDBFile, table: Table, sink: str) -> str:
-    waiting = _waiting(sink)
+def _make_waiting(file: DuckDBFile, table: Table, topic: str) -> str:
+    waiting = _waiting(topic)
     file.run(
         f"CREATE TABLE IF NOT EXISTS {waiting} AS "
         f"SELECT {keys_of(table)}, '' AS __key, '' AS __row FROM {source_of(table)} LIMIT 0"
@@ -194,30 +194,35 @@ def _make_waiting(file: DuckDBFile, table: Table, sink: str) -> str:
     return waiting
 
 
-def forget_waiting(file: DuckDBFile, sink: str) -> None:
+def forget_waiting(file: DuckDBFile, topic: str) -> None:
     """Let go of what waits for a sink."""
-    file.run(f"DROP TABLE IF EXISTS {_waiting(sink)}")
+    file.run(f"DROP TABLE IF EXISTS {_waiting(topic)}")
 
 
-def waits(file: DuckDBFile, sink: str) -> bool:
+def waits(file: DuckDBFile, topic: str) -> bool:
     """Whether a row waits that a sink has to be told of."""
-    return _is_table(file, sink) and bool(file.rows(f"FROM {_waiting(sink)} LIMIT 1"))
+    return _is_table(file, topic) and bool(file.rows(f"FROM {_waiting(topic)} LIMIT 1"))
 
 
 def _closed(final: bool) -> bool | None:
     return True if final else None
 
 
-def _is_table(file: DuckDBFile, sink: str) -> bool:
+def _is_table(file: DuckDBFile, topic: str) -> bool:
     found = file.rows(
         "FROM duckdb_tables() WHERE schema_name = 'headrace' AND table_name = ?",
-        [f"{sink}__waiting"],
+        [_waiting_name(topic)],
     )
     return bool(found)
 
 
-def _waiting(sink: str) -> str:
-    return physical(f"{sink}__waiting")
+def _waiting(topic: str) -> str:
+    return physical(_waiting_name(topic))
+
+
+def _waiting_name(topic: str) -> str:
+    # Topics are told apart by case, and tables of DuckDB are not.
+    return f"__waiting_{topic.encode().hex()}"
 
 
 def _emit(

@@ -1,11 +1,11 @@
 """Which sinks there are, and which version of its view each is told of.
 
-Every function here writes within the caller's transaction.
+A sink is known by its topic: what was told is there, whatever the sink is called. Every function
+here writes within the caller's transaction.
 """
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 from headrace.ledger.entries import Swap, Telling
 from headrace.plan.tables import Table
@@ -33,27 +33,22 @@ def set_sinks(file: DuckDBFile, sinks: Sequence[tuple[Telling, Table | None]]) -
     rows are told before they close and were not, or the reverse, the open ones wait. Nothing is
     told here: a row that cannot be read sets its view aside in a turn, and holds up nobody else.
     """
-    known = {row[0]: Telling(*row) for row in file.rows(TELLINGS)}
+    known = {telling.topic: telling for telling in (Telling(*row) for row in file.rows(TELLINGS))}
     for telling, table in sinks:
-        old = known.pop(telling.sink, None)
-        if old is not None and _stands_for(old) != _stands_for(telling):
-            _forget(file, old)
-            old = None
-        if table is None and old is None:
-            telling = replace(telling, version="")
-        file.run("DELETE FROM headrace.sinks WHERE sink = ?", [telling.sink])
+        old = known.pop(telling.topic, None)
+        file.run("DELETE FROM headrace.sinks WHERE topic = ?", [telling.topic])
         file.insert("headrace.sinks", [[*vars(telling).values()]])
         if table is None:
             continue
         if old is None or old.version != telling.version:
-            forget_waiting(file, telling.sink)
-            let_wait(file, table, telling.sink)
+            forget_waiting(file, telling.topic)
+            let_wait(file, table, telling.topic)
         elif old.final != telling.final:
-            let_open_wait(file, table, telling.sink, known=telling.final)
+            let_open_wait(file, table, telling.topic, known=telling.final)
     for gone in known.values():
         _forget(file, gone)
     _let_go(file)
-    return {telling.sink for telling, _ in sinks if waits(file, telling.sink)}
+    return {telling.sink for telling, _ in sinks if waits(file, telling.topic)}
 
 
 def keep_known(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
@@ -62,8 +57,8 @@ def keep_known(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
         emission = swap.emission
         if swap.before is not None:
             into = f"temp.__known{number}"
-            take_known(file, swap.before, emission.sink, into, final=emission.final)
-        forget_waiting(file, emission.sink)
+            take_known(file, swap.before, emission.topic, into, final=emission.final)
+        forget_waiting(file, emission.topic)
 
 
 def tell_swaps(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
@@ -71,20 +66,15 @@ def tell_swaps(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
     for number, swap in enumerate(swaps):
         known = None if swap.before is None else f"temp.__known{number}"
         tell_difference(file, swap.emission, known)
-        _note_version(file, swap.emission.sink, swap.emission.table)
-
-
-def _stands_for(telling: Telling) -> tuple[str, str, str]:
-    return telling.view, telling.topic, telling.mode
-
-
-def _note_version(file: DuckDBFile, sink: str, table: Table) -> None:
-    file.run("UPDATE headrace.sinks SET version = ? WHERE sink = ?", [table.version, sink])
+        file.run(
+            "UPDATE headrace.sinks SET version = ? WHERE topic = ?",
+            [swap.emission.table.version, swap.emission.topic],
+        )
 
 
 def _forget(file: DuckDBFile, telling: Telling) -> None:
-    forget_waiting(file, telling.sink)
-    file.run("DELETE FROM headrace.sinks WHERE sink = ?", [telling.sink])
+    forget_waiting(file, telling.topic)
+    file.run("DELETE FROM headrace.sinks WHERE topic = ?", [telling.topic])
 
 
 def _let_go(file: DuckDBFile) -> None:

@@ -7,6 +7,7 @@ seen; after each edit what the topic holds has to be the rows of the view.
 import pytest
 from told import held, held_rows
 
+from headrace.errors import DefinitionError
 from headrace.ledger.entries import Holding, HoldingState
 from headrace.testing import Harness, harness
 
@@ -127,3 +128,26 @@ def test_whether_only_final_rows_are_told_can_be_edited() -> None:
             clicks(h, "12:01:20")
             if emit != "every 1 hour":
                 assert_told(h, "minutes", closed=emit == "final")
+
+
+def test_a_topic_is_told_of_one_view_in_one_mode() -> None:
+    views = STREAM + (
+        "CREATE MATERIALIZED VIEW totals WITH (emit = 'every 1 hour') AS "
+        "SELECT k, count(*) AS n FROM clicks GROUP BY k;"
+        "CREATE SINK told FROM totals WITH (topic = 'totals.rows', mode = 'retract');"
+    )
+    with harness(views, partitions=1) as h:
+        clicks(h, "12:00:10")
+        clicks(h, "12:00:20")  # kept back
+        for edit in (("FROM totals", "FROM fine"), ("retract", "upsert")):
+            with pytest.raises(DefinitionError) as refused:
+                h.restart(views.replace(*edit))
+            assert "totals.rows, which holds rows of totals in mode 'retract'" in str(refused.value)
+            assert "choose another topic" in str(refused.value)
+        h.restart(views.replace("SINK told", "SINK renamed"))
+        drain(h)
+        assert_told(h, "totals")
+        h.restart(views.replace("FROM totals", "FROM fine").replace("totals.rows", "fine.rows"))
+        drain(h)
+        assert_told(h, "fine")
+        assert_told(h, "totals")  # it stays as it was told
