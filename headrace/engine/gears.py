@@ -54,7 +54,7 @@ class Gear(Protocol):
         ...
 
     def step(self) -> None:
-        """Step 4: find duplicates. StateDamaged, DiskFull."""
+        """Step 4: find duplicates. StoreError, DiskFull."""
         ...
 
     def fold(self, fold: Fold) -> Outcome:
@@ -137,7 +137,7 @@ class ShortGear:
             self._rows[name] = pa.Table.from_batches(parts, schema).combine_chunks()
 
     def step(self) -> None:
-        """Step 4: find duplicates. StateDamaged, DiskFull."""
+        """Step 4: find duplicates. StoreError, DiskFull."""
         for name, source in self._unit.sources.items():
             rows = self._rows[name]
             if source.stream.unique is None or not rows.num_rows:
@@ -244,7 +244,7 @@ class LongGear:
     def step(self) -> None:
         """Step 4: find duplicates in a pass of its own, then say what step 5 reads.
 
-        LogError, Unreachable, StateDamaged, DiskFull.
+        LogError, Unreachable, StoreError, DiskFull, EngineError.
         """
         for name, session in self._sessions.items():
             stream = self._unit.sources[name].stream

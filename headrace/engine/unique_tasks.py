@@ -67,8 +67,9 @@ def find_duplicates(
 ) -> tuple[list[Assignment], Stepped]:
     """Return the assignments with their duplicates, and the same by partition.
 
-    LogError, Unreachable, StateDamaged, DiskFull; then nothing that was written is left.
-    EngineError: Spark's own failure.
+    LogError, Unreachable, StoreError, DiskFull; then nothing that was written is left.
+    EngineError: Spark's own failure; which files its tasks had written nobody knows, and the next
+    engine removes them as it starts.
     """
     bases = [0, *accumulate(assignment.range.span for assignment in assignments)]
     tasks = _count_tasks(bases[-1], session.sparkContext.defaultParallelism)

@@ -65,9 +65,10 @@ def remembered(
 def step_rows(
     stream: Stream, memory: Memory, hasher: Hasher, rows: pa.Table, clocks: Clocks
 ) -> tuple[npt.NDArray[np.bool_], Stepped]:
-    """Return which of a turn's rows are duplicates, and the same by place. StateDamaged, DiskFull.
+    """Return which of a turn's rows are duplicates, and the same by place.
 
-    `rows` have the id and the stamps, those of a partition in offset order.
+    `rows` have the id and the stamps, those of a partition in offset order. StoreError, DiskFull:
+    then nothing that was written is left.
     """
     ids = rows[stream.unique].combine_chunks()
     partitions = rows["__partition"].combine_chunks()

@@ -236,6 +236,25 @@ def test_a_large_merge_is_spread_over_turns_and_cut_into_blocks(
     assert (found == 0).all()
 
 
+def test_a_merge_that_fails_on_its_second_file_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiers, "BLOCK_ROWS", 1000)
+    folder = StateFolder(tmp_path)
+    runs = State(folder, ()).add(random_entries(900, 1), drop_before_us=ALWAYS)
+    before = list(tmp_path.iterdir())
+
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    for _ in range(2):
+        faults.arm("state_before_rename", lambda: faults.arm("state_before_rename", full))
+        with pytest.raises(DiskFull):
+            State(folder, runs).add(random_entries(900, 2), drop_before_us=ALWAYS)
+        assert list(tmp_path.iterdir()) == before
+    assert len(State(folder, runs).add(random_entries(900, 2), drop_before_us=ALWAYS)) > 1
+
+
 def test_a_run_of_which_all_has_expired_is_dropped_unread(tmp_path: Path) -> None:
     folder = StateFolder(tmp_path)
     runs = State(folder, ()).add(random_entries(10, 1, clock_us=5), drop_before_us=ALWAYS)

@@ -70,6 +70,7 @@ class State:
         cut = (folder.cut(run, shards) for run in runs)
         self.runs = tuple(run for run in cut if run is not None)
         self._shards = shards
+        self._written: list[str] = []
 
     def look_up(self, keys: Keys) -> Micros:
         """Return the latest clock of every key, given in order; NEVER where there is none."""
@@ -90,7 +91,17 @@ class State:
 
         Entries whose clock is before `drop_before_us` are forgotten, sooner or later. With
         `merge_rows`, about so many rows are merged at most, and the rest another time.
+        StateDamaged, StoreError, DiskFull: then nothing that was written is left.
         """
+        try:
+            return self._merge(entries, drop_before_us, merge_rows)
+        except Exception:
+            self._folder.remove(self._written)
+            raise
+
+    def _merge(
+        self, entries: Entries, drop_before_us: int, merge_rows: int | None
+    ) -> tuple[Run, ...]:
         runs = [run for run in self.runs if run.largest_clock_us >= drop_before_us]
         sources = [_Source(run, run.shards, self._folder.read(run)) for run in runs]
         if entries.rows:
@@ -103,7 +114,7 @@ class State:
             parts = [clip(sources[number].entries, block.shards) for number in block.sources]
             merged = merge(parts, drop_before_us=drop_before_us)
             if merged.rows:
-                made.append(self._folder.write(merged, block.shards))
+                made.append(self._write(merged, block.shards))
         for number, source in enumerate(sources):
             taken = [block.shards for block in blocks if number in block.sources]
             made += self._left(source, taken)
@@ -123,9 +134,14 @@ class State:
             if not any(part.rows for part in parts):
                 return []
             columns = (np.concatenate(column) for column in zip(*parts, strict=True))
-            run = self._folder.write(Entries(*columns), Shards(left[0].first, left[-1].end))
+            run = self._write(Entries(*columns), Shards(left[0].first, left[-1].end))
         cut = (self._folder.cut(run, shards) for shards in left)
         return [each for each in cut if each is not None]
+
+    def _write(self, entries: Entries, shards: Shards) -> Run:
+        run = self._folder.write(entries, shards)
+        self._written.append(run.file)
+        return run
 
 
 def join_runs(runs: Iterable[Run]) -> tuple[Run, ...]:
