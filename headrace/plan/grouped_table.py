@@ -117,7 +117,7 @@ def _rows(
     if table.gap_us is not None:
         # A session begins where one of its parts does: a piece of the turn, or a row near one.
         physical, groups = f"headrace.{quote(table.name)}", [each.name for each in table.groups]
-        near = near_rows(physical, groups, table.gap_us, "{delta}")
+        near = near_rows(physical, groups, table.gap_us, "{delta}", ("{low}", "{high}"))
         selected += f" UNION SELECT {', '.join(f'o.{key}' for key in keys)} {near}"
     names = key_parts(query)
     return Rows(

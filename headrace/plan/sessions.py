@@ -22,11 +22,14 @@ SESSION_COLUMNS = (
 PIECE = TableColumn("piece", parse_type("BIGINT"))
 
 
-def near_rows(table: str, groups: Sequence[str], gap_us: int, delta: str) -> str:
+def near_rows(
+    table: str, groups: Sequence[str], gap_us: int, delta: str, span: tuple[object, object]
+) -> str:
     """Return a FROM clause of the rows `o` that pieces of a delta may be part of.
 
     Those of the pieces' groups, not more than the gap outside of the time that their group's pieces
-    span. Names are quoted.
+    span. Names are quoted. `span` is what all pieces span and the gap around it, in microseconds:
+    as literals, it lets the store skip the row groups of other times.
     """
     spans = (
         f"SELECT {', '.join([*groups, ''])}epoch_us(min(first_time)) - {gap_us} AS __low, "
@@ -35,7 +38,12 @@ def near_rows(table: str, groups: Sequence[str], gap_us: int, delta: str) -> str
     )
     matches = [f"o.{group} IS NOT DISTINCT FROM n.{group}" for group in groups]
     matches += ["epoch_us(o.last_time) >= n.__low", "epoch_us(o.first_time) <= n.__high"]
-    return f"FROM {table} AS o JOIN ({spans}) AS n ON {' AND '.join(matches)}"
+    low_us, high_us = span
+    return (
+        f"FROM {table} AS o JOIN ({spans}) AS n ON {' AND '.join(matches)} "
+        f"WHERE o.last_time >= make_timestamptz({low_us}) "
+        f"AND o.first_time <= make_timestamptz({high_us})"
+    )
 
 
 def items_of_session(gap_us: int, piece: str) -> str:

@@ -44,10 +44,10 @@ class Rows:
     """What the rows of a view are to those who are told of changes.
 
     `keys` are the columns of what is read that tell rows apart; `touched` selects those that
-    `{delta}` changes. `names` is the key as it is told: name, SQL and type of its parts. `closing`
-    tells the rows whose windows end in `({before}, {after}]`, in microseconds; empty when no row
-    ever changes by closing. `last_end` is when the last window of the physical table ends, in
-    microseconds, as an aggregate over it.
+    `{delta}` changes, where sessions are from `{low}` to `{high}`, in microseconds. `names` is the
+    key as it is told: name, SQL and type of its parts. `closing` tells the rows whose windows end
+    in `({before}, {after}]`, in microseconds; empty when no row ever changes by closing. `last_end`
+    is when the last window of the physical table ends, in microseconds, as an aggregate over it.
     """
 
     keys: tuple[str, ...]

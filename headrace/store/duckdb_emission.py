@@ -31,6 +31,7 @@ from headrace.store.duckdb_images import (
     source_of,
     take_images,
 )
+from headrace.store.duckdb_sessions import span_us
 from headrace.store.duckdb_tables import physical
 from headrace.time.clocks import NEVER
 from headrace.time.windows import MIN_EDGE_US
@@ -66,8 +67,11 @@ class Teller:
         source = source_of(table)
         self.file.run(f"CREATE TEMP TABLE {touched} AS SELECT {keys} FROM {source} LIMIT 0")
         for delta in deltas:
+            if not delta.num_rows:
+                continue
+            low_us, high_us = (0, 0) if table.gap_us is None else span_us(delta, table.gap_us)
             with self.file.registered("__delta", delta) as name:
-                found = rows_of(table).touched.format(delta=name)
+                found = rows_of(table).touched.format(delta=name, low=low_us, high=high_us)
                 self.file.run(f"INSERT INTO {touched} SELECT {keys} FROM ({found})")
         for condition in self._moved():
             self.file.run(f"INSERT INTO {touched} SELECT {keys} FROM {source} WHERE {condition}")

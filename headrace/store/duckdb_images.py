@@ -19,8 +19,8 @@ __all__ = ["key_names", "keys_of", "open_keys", "rows_of", "same_keys", "source_
 # What an expression over a row's aggregates can raise; a division by zero is the second.
 _ROW_FAULTS = (duckdb.DataError, duckdb.InvalidInputException)
 _META = (("_events", parse_type("BIGINT")), ("_closed", parse_type("BOOLEAN")))
-# The first key of windowed rows: what the store needs to skip the rows of other times.
-_TIME_KEYS = ("window_start", "number", "first_time")
+# Keys that grow with the log: by a range of them the store skips the rows of other times.
+_GROWING_KEYS = ("window_start", "number", "first_time", "__offset")
 _CHOSEN = "temp.__chosen"
 
 
@@ -116,12 +116,17 @@ def _images(table: Table, source: str, *, closed: bool | None) -> str:
 
 
 def _bounds(file: DuckDBFile, rows: Rows, among: str) -> str:
-    """Return a literal range for the time of what is looked for: the store skips all else."""
-    if not rows.keys or rows.keys[0] not in _TIME_KEYS:
+    """Return literal ranges for the place of what is looked for: the store skips all else."""
+    keys = [(at, key) for at, key in enumerate(rows.keys) if key in _GROWING_KEYS]
+    if not keys:
         return ""
-    low, high = file.rows(
-        f"SELECT CAST(min(__r0) AS VARCHAR), CAST(max(__r0) AS VARCHAR) FROM {among}"
-    )[0]
-    if low is None:
+    ends = [f"CAST({end}(__r{at}) AS VARCHAR)" for at, _ in keys for end in ("min", "max")]
+    found = file.rows(f"SELECT {', '.join(ends)} FROM {among}")[0]
+    if found[0] is None:
         return " WHERE false"
-    return f" WHERE {quote(rows.keys[0])} BETWEEN '{low}' AND '{high}'"
+    lows, highs = found[::2], found[1::2]
+    ranges = [
+        f"{quote(key)} BETWEEN '{low}' AND '{high}'"
+        for (_, key), low, high in zip(keys, lows, highs, strict=True)
+    ]
+    return f" WHERE {' AND '.join(ranges)}"

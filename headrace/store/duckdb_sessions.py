@@ -23,7 +23,7 @@ from headrace.plan.tables import Table, quote
 from headrace.store.duckdb_file import DuckDBFile
 from headrace.store.duckdb_tables import physical
 
-__all__ = ["merge_sessions"]
+__all__ = ["merge_sessions", "span_us"]
 
 # All that becomes part of an added row: `__row` is the place of one that was in the table, NULL for
 # a piece of the turn.
@@ -47,19 +47,22 @@ def merge_sessions(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table]) -
         file.run(f"DROP TABLE {temporary}")
 
 
+def span_us(pieces: pa.Table, gap_us: int) -> tuple[int, int]:
+    """Return what pieces of sessions span and the gap around it, in microseconds."""
+    low_us = pc.min(pieces["first_time"].cast(pa.int64())).as_py()
+    high_us = pc.max(pieces["last_time"].cast(pa.int64())).as_py()
+    return low_us - gap_us, high_us + gap_us
+
+
 def _chained(table: Table, delta: pa.Table, name: str) -> str:
     """Return the query for the parts of the sessions that pieces are in, with their numbers."""
     gap_us = table.gap_us
     assert gap_us is not None
     groups = [quote(column.name) for column in table.groups]
     columns = [quote(column.name) for column in table.columns]
-    low_us = pc.min(delta["first_time"].cast(pa.int64())).as_py() - gap_us
-    high_us = pc.max(delta["last_time"].cast(pa.int64())).as_py() + gap_us
     near = (
         f"SELECT {', '.join(f'o.{column}' for column in columns)}, o.rowid AS __row "
-        f"{near_rows(physical(table.name), groups, gap_us, name)} "
-        f"WHERE o.last_time >= make_timestamptz({low_us}) "
-        f"AND o.first_time <= make_timestamptz({high_us})"
+        f"{near_rows(physical(table.name), groups, gap_us, name, span_us(delta, gap_us))}"
     )
     pieces = f"SELECT {', '.join(columns)}, CAST(NULL AS BIGINT) AS __row FROM {name}"
     partition = f"PARTITION BY {', '.join(groups)} " if groups else ""
