@@ -4,7 +4,8 @@
 - For every view: `seen = skipped + dead + matched`, and `pairs = folded + late`. Those before count
   records; these count pairs of a record and a window around it, at least one for every record that
   matched (where windows do not overlap, and without windows, just one). `corrected` are those of
-  folded whose window was closed already: at most all of them.
+  folded whose window had ended by the record's own watermark (of a session, the one that it would
+  be alone): at most all of them.
 They are checked on what a turn adds before it commits, and again by `headrace audit` on the sums.
 """
 

@@ -5,8 +5,8 @@ They are added level by level, each over the ones before it:
 - `__unit`, `__cut`, `__now`: the units (see time/windows.py) of the record's time, of its watermark
   less the allowed lateness, and of its watermark, where they have to be worked out first;
 - `window`, `__late`, `__corrected`: where windows do not overlap, the record's window, whether it
-  is late for it, and 1 if folding it corrects a window that is closed
-  (of a session: `[time, time + gap)`, the one that it would be alone);
+  is late for it, and 1 if it is folded into one that had ended by its watermark (the window of a
+  session is `[time, time + gap)`, the one that it would be alone);
 - `__pane`, `__first`, `__open`, `__last`: where they do: the record's pane, its first window, the
   first that is open to it, its last one. It is `__late` when none is open.
 A record whose windows would reach outside of the years 1 to 9999, or whose derived time is null,
