@@ -161,8 +161,8 @@ def test_what_waits_for_a_topic_that_no_sink_has_any_more_is_let_go(
     log: Watched, store: DuckDBStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     epoch = begin(store)
-    kept = Telling("kept", "notes", "v1", "kept", "upsert")
-    out = Telling("out", "notes", "v1", "rows", "upsert")
+    kept = Telling("kept", "notes", "v1", "kept", "upsert", final=False)
+    out = Telling("out", "notes", "v1", "rows", "upsert", final=False)
     store.tell(epoch, [(kept, None), (out, None)])
     store.commit(noted(epoch, 1, told=replace(TOLD, sink="kept", topic="kept"), a="one"))
     store.commit(noted(epoch, 2, b="two", c="three"))
