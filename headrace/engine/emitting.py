@@ -93,20 +93,20 @@ class Emitting:
                     found.append(self._emission(sink, fold.table, *watermarks))
         return found
 
-    def of_swap(
-        self, folds: Iterable[Fold], before: Mapping[str, Table], clocks: Clocks
-    ) -> list[Swap]:
-        """Return what sinks have to be told when these folds take the place of older versions."""
+    def of_swap(self, folds: Iterable[Fold], older: Iterable[Table], clocks: Clocks) -> list[Swap]:
+        """Return what sinks have to be told when these folds take the place of older versions.
+
+        There may be several of one view: the one that a sink was told of, and others that failed.
+        """
+        before = {(table.view, table.version): table for table in older}
         swaps = []
         for fold in folds:
             watermark_us = watermark_of_stream(clocks, fold.stream.name)
             for sink in self.sinks:
                 version = self._versions.get(sink.name, "")
                 if sink.view == fold.name and version != fold.version:
-                    old = before.get(fold.name)
-                    known = old if old is not None and old.version == version else None
                     emission = self._emission(sink, fold.table, watermark_us, watermark_us)
-                    swaps.append(Swap(known, emission))
+                    swaps.append(Swap(before.get((fold.name, version)), emission))
         return swaps
 
     def swapped(self, swaps: Sequence[Swap]) -> None:

@@ -304,7 +304,7 @@ class Engine:
                 return False
             faults.reach("before_swap")
             brought = self._shown_with(unit)
-            older = {fold.name: fold.table for each in (*replaced, main) for fold in each.folds}
+            older = [fold.table for each in (*replaced, main) for fold in each.folds]
             swaps = self.emitting.of_swap(brought, older, unit.progress)
             tables = [fold.table for fold in brought]
             try:
