@@ -153,6 +153,7 @@ def test_a_failing_view_is_set_aside_and_the_others_go_on(
         h.turn()
         kept = h.rows("ratios")
         with monkeypatch.context() as patch:
+            patch.setattr(gears, "can_prepare", lambda _: False)
             patch.setattr(gears, "fold_rows", fail_ratios)
             h.append("payments", payments(20, 20), partition=0)
             settle(h)
@@ -212,9 +213,11 @@ def test_the_only_view_of_a_stream_may_fail(monkeypatch: pytest.MonkeyPatch) -> 
 
     with harness(STREAM + PER_MINUTE, partitions=2) as h:
         with monkeypatch.context() as patch:
+            patch.setattr(gears, "can_prepare", lambda _: False)
             patch.setattr(gears, "fold_rows", fail)
             h.append("payments", payments(0, 20), partition=0)
             settle(h)
+        assert len(h.engine.units) == 2
         h.append("payments", payments(20, 20), partition=0)
         settle(h)
         assert h.counters("payments")["read"] == 40, "the stream goes on without its view"

@@ -44,7 +44,9 @@ def table_of(query: str) -> Table:
     [view] = parse_project({"test.sql": text}).views
     if not view.query.grouped:
         return plain_table(view, "1", {"o0": STRING})
-    return grouped_table(view, "1", {"k0": STRING}, {"o0": STRING, "o1": BIGINT})
+    outputs = {"o0": STRING, "o1": BIGINT}
+    parts = {"__part0": STRING, "__part1": BIGINT}
+    return grouped_table(view, "1", {"k0": STRING}, outputs | parts)
 
 
 def rows_read(folder: Path, table: Table, history: str, delta: str, groups: int) -> int:
