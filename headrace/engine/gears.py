@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.engine.folding import Outcome, fold_frame, fold_rows
 from headrace.engine.offset_sets import NO_OFFSETS
 from headrace.engine.outset import Outset
-from headrace.engine.prepared import can_prepare
+from headrace.engine.prepared import can_prepare, prepare
 from headrace.engine.spark_errors import SPARK_ERRORS, explain
 from headrace.engine.splits import Assignment, assign, check_joined, split_frame
 from headrace.engine.stamping import Clocks, Stamper, Summary, gather, input_schema
@@ -176,7 +176,7 @@ class ShortGear:
         outcome = Outcome()
         size = -(-rows.num_rows // self._unit.settings.split_folds)
         try:
-            prepared = self._unit.prepared(self._spark, fold)
+            prepared = prepare(self._spark, fold)
             if not prepared.repeatable:
                 return None
             for start in range(0, rows.num_rows, size):

@@ -10,7 +10,9 @@ Not every fold can be prepared, and the rows of the others travel with a plan th
 - No step of the plan may keep anything from one run to the next, as a shuffle does.
 """
 
+import threading
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -23,7 +25,7 @@ from headrace.engine.tasks import Task, spare_the_collector
 from headrace.plan.columns import columns_read
 from headrace.plan.fold import INPUT_COLUMNS, Fold
 
-__all__ = ["PreparedFold", "can_prepare"]
+__all__ = ["PreparedFold", "can_prepare", "prepare"]
 
 # Steps that work out everything anew in every run.
 _KEEP_NOTHING = frozenset(
@@ -39,6 +41,12 @@ def can_prepare(spark: SparkSession) -> bool:
     return str(spark.sparkContext.master).startswith("local")
 
 
+@lru_cache(maxsize=1024)  # beyond it, views are planned anew now and then
+def prepare(spark: SparkSession, fold: Fold) -> "PreparedFold":
+    """Return a fold with its plan. What Spark raises passes through."""
+    return PreparedFold(fold, spark.newSession())
+
+
 class PreparedFold:
     """A fold and its plan, in a session of its own. What Spark raises passes through.
 
@@ -50,6 +58,7 @@ class PreparedFold:
         types = {column.name: column.type for column in fold.stream.columns if column.name in read}
         types |= INPUT_COLUMNS
         self._columns = list(types)
+        self._lock = threading.Lock()
         # Spark removes the folder when it ends, also when this process is killed.
         self._file = Path(SparkFiles.getRootDirectory()) / f"rows-{uuid4()}.arrow"
         schema = ", ".join(f"`{name}` {type.sql}" for name, type in types.items())
@@ -60,14 +69,15 @@ class PreparedFold:
         self.repeatable = steps <= _KEEP_NOTHING
 
     def run(self, rows: pa.Table) -> pa.Table:
-        """Fold rows and return the result."""
+        """Fold rows and return the result; one call waits for the other."""
         rows = rows.select(self._columns)
-        try:
-            with pa.ipc.new_file(str(self._file), rows.schema) as writer:
-                writer.write_table(rows)
-            return self._result.toArrow()
-        finally:
-            self._file.unlink(missing_ok=True)
+        with self._lock:
+            try:
+                with pa.ipc.new_file(str(self._file), rows.schema) as writer:
+                    writer.write_table(rows)
+                return self._result.toArrow()
+            finally:
+                self._file.unlink(missing_ok=True)
 
 
 def _steps(plan: Any) -> Iterator[str]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from headrace.engine.pace import Pace
-from headrace.engine.prepared import PreparedFold
 from headrace.engine.settings import Settings
 from headrace.ledger.entries import (
     MAIN,
@@ -87,7 +86,6 @@ class Unit:
     pace: Pace = field(init=False)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     _sessions: dict[str, SparkSession] = field(default_factory=dict, repr=False)
-    _prepared: dict[Fold, PreparedFold] = field(default_factory=dict, repr=False)
     _session_lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
@@ -107,15 +105,6 @@ class Unit:
             if name not in self._sessions:
                 self._sessions[name] = spark.newSession()
             return self._sessions[name]
-
-    def prepared(self, spark: SparkSession, fold: Fold) -> PreparedFold:
-        """Return a fold of the unit with its plan, kept from turn to turn."""
-        if fold not in self._prepared:
-            made = PreparedFold(fold, self.session(spark, f"prepared {fold.name}"))
-            with self._session_lock:
-                kept = {each: known for each, known in self._prepared.items() if each in self.folds}
-                self._prepared = {**kept, fold: made}
-        return self._prepared[fold]
 
     def leave(self, aside: SetAside) -> None:
         """Let a view go that was set aside."""

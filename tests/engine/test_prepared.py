@@ -6,8 +6,8 @@ import pytest
 from agreement import assert_agrees_with_the_reference
 from pyspark import SparkFiles
 
-from headrace.engine import gears, unit
-from headrace.engine.prepared import PreparedFold
+from headrace.engine import gears, prepared
+from headrace.engine.prepared import PreparedFold, prepare
 from headrace.testing import harness
 
 pytestmark = pytest.mark.spark
@@ -41,7 +41,8 @@ def test_every_turn_runs_the_plan_of_the_first_over_rows_of_its_own(
     def folded_by_itself(fold, *_, **__):
         raise AssertionError(f"{fold.name} was planned for one turn")
 
-    monkeypatch.setattr(unit, "PreparedFold", Counted)
+    monkeypatch.setattr(prepared, "PreparedFold", Counted)
+    prepared.prepare.cache_clear()
     with harness(DEFINITIONS, partitions=1) as h:
         with monkeypatch.context() as patched:
             patched.setattr(gears, "fold_rows", folded_by_itself)
@@ -70,8 +71,8 @@ def test_a_plan_that_keeps_what_it_shuffled_is_not_run_again() -> None:
         for second in (1, 20):
             h.append("clicks", [click(second + number) for number in range(3)])
             h.turn(gear="short")
-        found = h.engine.units["main"]._prepared
-        assert {fold.name: each.repeatable for fold, each in found.items()} == {
+        folds = h.engine.units["main"].folds
+        assert {fold.name: prepare(h.engine.tools.spark, fold).repeatable for fold in folds} == {
             "per_key": True, "plain": True, "distinct_keys": False,
         }  # fmt: skip
         assert_agrees_with_the_reference(h)
@@ -81,7 +82,7 @@ def test_where_tasks_do_not_see_the_drivers_files_rows_travel_with_a_plan_of_the
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(gears, "can_prepare", lambda _: False)
-    monkeypatch.setattr(unit, "PreparedFold", None)
+    monkeypatch.setattr(gears, "prepare", None)
     with harness(DEFINITIONS, partitions=1) as h:
         h.append("clicks", [click(second, x=second % 4) for second in range(8)])
         h.turn(gear="short")
