@@ -173,11 +173,12 @@ def test_a_cut_that_another_log_made_is_told_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, other = make_log(tmp_path), EmbeddedLog(tmp_path)
-    real, may_sync = OpenFile.sync, threading.Event()
+    real, syncs, may_sync = OpenFile.sync, threading.Event(), threading.Event()
 
     def sync(file: OpenFile) -> None:
         if threading.current_thread().name == "headrace-sync":
-            assert may_sync.wait(5)
+            syncs.set()
+            assert may_sync.wait(60)
         elif not may_sync.is_set():
             raise OSError(errno.EIO, "broken")
         real(file)
@@ -185,6 +186,7 @@ def test_a_cut_that_another_log_made_is_told_too(
     with monkeypatch.context() as patch:
         patch.setattr(OpenFile, "sync", sync)
         log.append("t", records(["a"]), partition=0, acks=1)
+        assert syncs.wait(60)  # else it might notice the cut before there is a third record
         with pytest.raises(LogError):
             other.append("t", records(["b"]), partition=0)
         log.append("t", records(["c"]), partition=0, acks=1)  # not lost, unlike the first
