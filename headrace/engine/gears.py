@@ -1,7 +1,8 @@
 """Two gears, one meaning: how a turn brings its records to the folds.
 
 - short (live, below some 50,000 records): the driver reads, decodes and stamps the slice as Arrow
-  and hands it to Spark as one task per view: no shuffle, and a plan that is made once.
+  and hands it to Spark as one task per view, with a plan that is made once where it can be
+  (prepared.py).
 - long (catch-up, replay): Spark tasks read, decode and stamp their splits of the log, and Spark
   aggregates on all cores.
 """
