@@ -107,7 +107,7 @@ def test_a_broker_that_restarts_is_waited_for(caplog: pytest.LogCaptureFixture) 
                 failures.append(error)
 
         def wait_until(done: Callable[[], bool]) -> None:
-            deadline = time.monotonic() + 250
+            deadline = time.monotonic() + 120
             while not done() and time.monotonic() < deadline:
                 if failures:
                     raise failures[0]

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka import Producer as KafkaProducer
-from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from headrace.errors import (
@@ -34,6 +34,8 @@ from headrace.log import (
     TopicSettings,
     records,
 )
+from headrace.log.kafka.client import Cluster
+from headrace.log.kafka.reader import ConsumerPool
 from headrace.testing.broker import SASL_PASSWORD, SASL_USER, Broker
 from headrace.testing.log_contract import rows, values
 
@@ -230,6 +232,38 @@ def test_an_unreachable_broker_is_one_error(
         assert time.monotonic() - began < 4
         log.close()
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_client_that_got_no_answer_is_not_asked_again() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        cluster = Cluster({"bootstrap.servers": address}, timeout_s=0.5)
+        admin = cluster.admin
+        with pytest.raises(Unreachable):
+            cluster.topic_names()
+        second = cluster.admin
+        assert second is not admin
+        topic = ConfigResource(ResourceType.TOPIC, "t")
+        (asked,) = second.describe_configs([topic], request_timeout=0.5).values()
+        with pytest.raises(Unreachable):
+            cluster.wait(asked, "look for a topic")
+        assert cluster.admin is not second
+
+        readers: list[Consumer] = []
+
+        class Counting(Cluster):
+            def consumer(self, *, committed: bool = True, patient: bool = False) -> Consumer:
+                readers.append(super().consumer(committed=committed, patient=patient))
+                return readers[-1]
+
+        pool = ConsumerPool(Counting({"bootstrap.servers": address}, timeout_s=0.5))
+        for _ in range(2):
+            with pytest.raises(Unreachable):
+                list(pool.read("t", Range(PLACE, 0, 1), 10))
+        assert len(readers) == 2
+        pool.close()
+        cluster.close()
 
 
 def sasl(broker: Broker, password: str) -> dict[str, str]:

@@ -9,6 +9,8 @@ Promises:
   timeout, and what waits for the transactions of others after PATIENCE_S. A cluster that does not
   answer is Unreachable, which names `bootstrap.servers`; one that refuses the credentials is
   AccessDenied, at once, which names their settings.
+- A client that got no answer is not asked again: librdkafka's forget the brokers for good when one
+  that stops, or has just started, tells them that there are none (its issue 5301).
 """
 
 import concurrent.futures
@@ -211,7 +213,6 @@ class Cluster:
         self.timeout_s = timeout_s
         self.believes_producers = believes_producers
         self._refusal: KafkaError | None = None
-        self._is_away = False
         self._mutex = threading.Lock()
         self._admin: AdminClient | None = None
         self._closed = False
@@ -231,6 +232,11 @@ class Cluster:
                     self._admin = AdminClient(settings, logger=LOGGER)
             return self._admin
 
+    def _drop_admin(self, admin: AdminClient) -> None:
+        with self._mutex:
+            if self._admin is admin:
+                self._admin = None  # whoever still waits for an answer of it keeps it
+
     def close(self) -> None:
         """End the client for topics and offsets; all others belong to who asked for them."""
         with self._mutex:
@@ -248,23 +254,31 @@ class Cluster:
             defaults = {**_CONSUMER, **_MEMBER} if patient else _CONSUMER
             return Consumer(self._settings(defaults, ours), logger=LOGGER)
 
-    def member(self, settings: Mapping[str, str]) -> Consumer:
-        """Return a consumer that takes part in a group. UsageError: a property is wrong."""
+    def member(self, settings: Mapping[str, str], on_trouble: Callable[[], None]) -> Consumer:
+        """Return a consumer that takes part in a group. UsageError: a property is wrong.
+
+        `on_trouble` is called when a broker, one of several perhaps, is out of reach or refuses us.
+        """
+
+        def note(error: KafkaError) -> None:
+            self._note(error)
+            if error.code() in _AWAY | _CREDENTIALS:
+                on_trouble()
+
         beats_ms = self.properties.get("heartbeat.interval.ms", _MEMBER["heartbeat.interval.ms"])
         # Two beats in a row may fail.
         most_ms = int(settings["session.timeout.ms"]) // 3
         with self._configuring():
             beat = {"heartbeat.interval.ms": str(max(1, min(int(beats_ms), most_ms)))}
-            ours = {**OURS_MEMBER, **settings, **beat, "error_cb": self._note}
+            ours = {**OURS_MEMBER, **settings, **beat, "error_cb": note}
             return Consumer(self._settings({**_CONSUMER, **_MEMBER}, ours), logger=LOGGER)
 
-    def check_contact(self, what: str) -> None:
-        """Raise what keeps clients in the background from their work. AccessDenied, Unreachable."""
+    def check_contact(self, client: Consumer, what: str) -> None:
+        """Raise what keeps a client in the background from its work. AccessDenied, Unreachable."""
         if self._refusal is not None:
             raise self.translated(self._refusal, what)
-        if self._is_away:
-            self.topic_names()  # a client said so; is it still true?
-            self._is_away = False
+        with self.errors(what):
+            client.list_topics(timeout=self.timeout_s)
 
     def producer(
         self, *, timeout_s: int, transactional_id: str | None = None, acks: Acks = "all"
@@ -301,8 +315,6 @@ class Cluster:
     def _note(self, error: KafkaError) -> None:
         if error.code() in _CREDENTIALS:
             self._refusal = error
-        elif error.code() in _AWAY:
-            self._is_away = True  # one broker of several, perhaps; who cares, looks
         LOGGER.info("%s: %s", self, error.str())
 
     def wait(
@@ -314,33 +326,42 @@ class Cluster:
     ) -> Any:
         """Return what an admin call comes to, or raise its error in our words."""
         deadline = time.monotonic() + self.timeout_s + 1  # the call's own timeout comes first
-        with self.errors(what, raw=raw):
-            while True:
-                try:
-                    result = future.result(timeout=LOOK_S)
-                except concurrent.futures.TimeoutError:
-                    self.admin.poll(0)
-                    if self._refusal is not None:
-                        raise KafkaException(self._refusal) from None
-                    if time.monotonic() > deadline:
-                        raise self.unreachable(what) from None
-                else:
-                    self._refusal = None  # whatever it was, it is over
-                    return result
+        admin = self.admin
+        try:
+            with self.errors(what, raw=raw):
+                while True:
+                    try:
+                        result = future.result(timeout=LOOK_S)
+                    except concurrent.futures.TimeoutError:
+                        admin.poll(0)
+                        if self._refusal is not None:
+                            raise KafkaException(self._refusal) from None
+                        if time.monotonic() > deadline:
+                            raise self.unreachable(what) from None
+                    else:
+                        self._refusal = None  # whatever it was, it is over
+                        return result
+        except Unreachable:
+            self._drop_admin(admin)
+            raise
+        finally:
+            del admin  # the future keeps its error, and that this frame
 
     def topic_names(self) -> list[str]:
         """Return what the cluster calls its topics, all of them."""
         deadline = time.monotonic() + self.timeout_s
         # This one blocks and does not hear a refusal, so it is tried for ever longer times.
         timeout_s = 1.0
+        admin = self.admin
         with self.errors("list topics"):
             while True:
                 timeout_s = min(timeout_s, max(0.0, deadline - time.monotonic()))
                 try:
-                    return list(self.admin.list_topics(timeout=timeout_s).topics)
+                    return list(admin.list_topics(timeout=timeout_s).topics)
                 except KafkaException:
-                    self.admin.poll(0)
+                    admin.poll(0)
                     if self._refusal is not None or time.monotonic() > deadline:
+                        self._drop_admin(admin)
                         raise
                 timeout_s *= 2
 

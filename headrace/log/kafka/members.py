@@ -93,7 +93,7 @@ class KafkaMember:
         self._lost: set[Partition] = set()
         self._raised: BaseException | None = None  # by what ran within a callback of librdkafka's
         self._must_poll = self._polling = self._called_back = False
-        self._fenced = self._closed = False
+        self._is_in_trouble = self._fenced = self._closed = False
         self._topic_ids = {topic: self._topics.find(topic).id for topic in reads}
         self._followed_at = time.monotonic()
         self._consumer = self._subscribe(reads)
@@ -120,7 +120,7 @@ class KafkaMember:
         }
         if self._settings.instance is not None:
             own["group.instance.id"] = self._settings.instance
-        consumer = self._cluster.member(own)
+        consumer = self._cluster.member(own, self._note_trouble)
         with self._errors("join"):
             consumer.subscribe(
                 [self._topics.kafka_name(topic) for topic in dict.fromkeys(reads)],
@@ -224,11 +224,20 @@ class KafkaMember:
             polled = self._take(max_records)
             if polled:
                 return polled
-            self._cluster.check_contact(f"poll as {self}")
+            self._check_contact()
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 return []
             wait_s = min(left_s, LOOK_S)
+
+    def _check_contact(self) -> None:
+        """Raise what keeps our client from its work, if it says so. AccessDenied, Unreachable."""
+        if self._is_in_trouble:
+            self._cluster.check_contact(self._consumer, f"poll as {self}")
+            self._is_in_trouble = False
+
+    def _note_trouble(self) -> None:
+        self._is_in_trouble = True
 
     def _serve(self, wait_s: float) -> None:
         """Take in what has come, and hear what happened; the first is waited for."""

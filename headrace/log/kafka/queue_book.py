@@ -176,7 +176,14 @@ class QueueBook:
                 deadline = time.monotonic() + self._cluster.timeout_s
                 yield entries
             elif time.monotonic() > deadline:
+                self._read_on()
                 raise self._cluster.unreachable(f"read {self._place}")
+
+    def _read_on(self) -> None:
+        """Go on with a new client where the one that got no answer stood."""
+        self._consumer.close()
+        self._consumer = self._cluster.consumer(patient=True)
+        self._consumer.assign([TopicPartition(self._kafka_name, 0, self._position)])
 
     def _poll(self, wait_s: float) -> list[Entry]:
         """Return the entries that have come; the first is waited for. _Trimmed."""

@@ -25,7 +25,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from headrace.errors import LogError, PositionLost
+from headrace.errors import HeadraceError, LogError, PositionLost
 from headrace.log.base import RECORDS, Extent, Range
 from headrace.log.checks import check_range
 from headrace.log.kafka.client import LOOK_S, PATIENCE_S, Cluster
@@ -67,8 +67,13 @@ class ConsumerPool:
         consumer = self._take()
         try:
             yield from read_range(self._cluster, consumer, kafka_name, range, max_batch_records)
-        finally:
+        except HeadraceError:
+            consumer.close()  # see client.py: it may never get an answer again
+            raise
+        except BaseException:
             self._give_back(consumer)
+            raise
+        self._give_back(consumer)
 
     def _take(self) -> Consumer:
         with self._mutex:
