@@ -33,8 +33,8 @@ SLOW = (
 )
 HERE = Path(__file__).parent
 
-# Java compiles once and quickly: what tests start does not live long enough for more.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Workers share the cores: Java's collector is to have no threads of its own.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC")
 
 # Helper modules stand beside the tests that use them.
 for folder in HERE.iterdir():

@@ -19,6 +19,7 @@ MAX_LINES = 500
 ROOMS = [
     "errors",
     "faults",
+    "scratch",
     "log",
     "schema",
     "model",

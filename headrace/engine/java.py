@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from headrace.errors import JavaMissing
@@ -53,6 +54,7 @@ def _candidates(environment: Mapping[str, str]) -> list[Path]:
     return homes
 
 
+@lru_cache(maxsize=8)  # asking takes a twentieth of a second
 def _version(java: Path) -> int | None:
     try:
         run = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30)

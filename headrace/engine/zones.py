@@ -6,8 +6,10 @@ them at short notice. A zone that they disagree on would show windows that its r
 """
 
 from datetime import date, timedelta
+from functools import lru_cache
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from headrace.errors import DefinitionError, Problem
@@ -28,16 +30,15 @@ def check_zone(spark: SparkSession, store: Store, fold: Fold) -> None:
     cut = fold.cut
     if cut is None or cut.zone is None or not cut.overlaps:
         return
-    ours = f"SELECT id, unix_micros({cut.spark_time('id')}) AS begin FROM range({_DAYS})"
     with store.open() as snapshot:
         theirs = snapshot.query(
             f"SELECT epoch_us({cut.store_time('day')}) AS begin FROM range({_DAYS}) r(day) "
             "ORDER BY day",
             max_rows=None,
         )
-    days = spark.sql(ours).toArrow().sort_by("id")["begin"].to_pylist()
-    apart = _first_difference(days, theirs["begin"])
-    if apart is not None:
+    same = pc.equal(_days_of_spark(spark, cut.spark_time("id")), theirs["begin"])
+    apart = pc.index(same, False).as_py()
+    if apart >= 0:
         day = date(1970, 1, 1) + timedelta(days=apart)
         raise DefinitionError(
             [
@@ -51,7 +52,7 @@ def check_zone(spark: SparkSession, store: Store, fold: Fold) -> None:
         )
 
 
-def _first_difference(ours: list[int], theirs: pa.ChunkedArray) -> int | None:
-    found = (day for day, pair in enumerate(zip(ours, theirs.to_pylist(), strict=True))
-             if pair[0] != pair[1])  # fmt: skip
-    return next(found, None)
+@lru_cache(maxsize=8)
+def _days_of_spark(spark: SparkSession, begin: str) -> pa.ChunkedArray:
+    query = f"SELECT id, unix_micros({begin}) AS begin FROM range({_DAYS})"
+    return spark.sql(query).toArrow().sort_by("id")["begin"]

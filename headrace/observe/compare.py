@@ -1,9 +1,9 @@
 """Compare two tables of states, key by key."""
 
-import duckdb
 import pyarrow as pa
 
 from headrace.plan.tables import Table, quote
+from headrace.scratch import connect
 
 __all__ = ["compare_states"]
 
@@ -22,8 +22,7 @@ def compare_states(table: Table, recorded: pa.Table, replayed: pa.Table) -> list
         matches = 'a."__partition" = b."__partition" AND a."__offset" = b."__offset"'
     rules = {quote(column.name): column.differs or _DIFFERS for column in table.columns}
     differs = [f"({rules[name].format(old=f'a.{name}', new=f'b.{name}')})" for name in states]
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.execute("SET TimeZone = 'UTC'")
+    with connect() as connection:
         connection.register("recorded", recorded)
         connection.register("replayed", replayed)
         found = connection.execute(

@@ -16,6 +16,8 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp, parse_one
 
+from headrace.scratch import connect
+
 __all__ = ["Failed", "Scalars", "Values"]
 
 
@@ -35,13 +37,12 @@ class Values:
 
 
 class Scalars:
-    """An evaluator. Keep one for many calls: opening DuckDB takes longer than most expressions."""
+    """An evaluator, for one thread."""
 
     def __init__(self) -> None:
-        self._connection = duckdb.connect(":memory:", config={"threads": 1})
-        self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection = connect()
         # The one function of Spark that watermark() becomes.
-        self._connection.execute("CREATE MACRO timestamp_micros(x) AS make_timestamptz(x)")
+        self._connection.execute("CREATE TEMP MACRO timestamp_micros(x) AS make_timestamptz(x)")
 
     def evaluate(self, expressions: Sequence[str], rows: pa.Table) -> list[Values]:
         """Return the values of each expression over the rows.

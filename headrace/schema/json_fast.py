@@ -22,6 +22,7 @@ from headrace.schema.json_shape import learn_shape, plan_structure
 from headrace.schema.json_text import MAX_VALUE_BYTES, Dead, parse_object
 from headrace.schema.json_values import TIMESTAMP_UNITS
 from headrace.schema.types import Column
+from headrace.scratch import connect
 
 __all__ = ["FastPath", "FastRows"]
 
@@ -140,11 +141,7 @@ class FastPath:
 
     def _convert(self, texts: pa.Array) -> list[pa.Array]:
         if self._connection is None:
-            self._connection = duckdb.connect(
-                config={"threads": 1, "enable_external_access": False}
-            )
-            # What has no zone is in UTC, whatever the machine's own is.
-            self._connection.execute("SET TimeZone = 'UTC'")
+            self._connection = connect()
         names = {column.name for column in self._wanted}
         reading = {name: type for name, type in self._structure.items() if name in names}
         structure = json.dumps(reading, ensure_ascii=False).replace("'", "''")

@@ -1,6 +1,7 @@
 """Commands and engines as the tests meet them: what was printed, what was returned."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +11,8 @@ from typing import Any
 
 HEADRACE = str(Path(sys.executable).with_name("headrace"))
 START_SECONDS = 120  # Spark, on a machine with other things to do
+# Java compiles once and quickly: these processes do not live long enough for more.
+BRIEF = {**os.environ, "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 class Answer:
@@ -33,7 +36,7 @@ class EngineProcess:
         self.folder = folder
         self._errors = errors
         with errors.open("wb") as stderr:
-            self.process = subprocess.Popen([HEADRACE, "run"], cwd=folder, stderr=stderr)
+            self.process = subprocess.Popen([HEADRACE, "run"], cwd=folder, env=BRIEF, stderr=stderr)
 
     @property
     def err(self) -> str:

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from shop import SHOP
 
+from cli.commands import BRIEF, HEADRACE
 from headrace.log import EmbeddedLog, Range
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(500)]
 
 KILLS = 20
-HEADRACE = str(Path(sys.executable).parent / "headrace")
 APPENDER = """
 import itertools, sys, time
 from shop import payments
@@ -37,7 +37,7 @@ for number in itertools.count(0, 7):
 
 def headrace(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [HEADRACE, *arguments, "--project", str(project)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240)
+    return subprocess.run(command, capture_output=True, env=BRIEF, text=True, timeout=240)
 
 
 def side_places(log: EmbeddedLog, topic: str) -> list[tuple[bytes, bytes, bytes]]:
@@ -72,7 +72,7 @@ def test_kill_dash_nine_at_twenty_random_moments_loses_and_repeats_nothing(tmp_p
         for kill in range(KILLS):
             running.unlink(missing_ok=True)
             command = [HEADRACE, "run", "--project", str(tmp_path)]
-            engine = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            engine = subprocess.Popen(command, env=BRIEF, stderr=subprocess.DEVNULL)
             in_its_turns = kill % 3 == 1  # else wherever it is in its start
             if in_its_turns:
                 deadline = time.monotonic() + 60

@@ -8,8 +8,10 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from agreement import assert_agrees_with_the_reference
+from pyspark.sql import SparkSession
 
 from headrace.engine import zones
 from headrace.errors import DefinitionError
@@ -241,12 +243,14 @@ def test_a_zone_that_spark_and_the_store_disagree_on_is_refused(
     CREATE MATERIALIZED VIEW v WITH (time_zone = 'Europe/Berlin') AS
     SELECT window.start AS day, count(*) AS n FROM clicks GROUP BY {};
     """
-    honest = zones._first_difference
+    honest = zones._days_of_spark
 
-    def outdated(ours: list[int], theirs: Any) -> int | None:
-        return honest([*ours[:20_000], ours[20_000] + 3_600_000_000, *ours[20_001:]], theirs)
+    def outdated(spark: SparkSession, begin: str) -> pa.ChunkedArray:
+        days = honest(spark, begin).to_pylist()
+        days[20_000] += 3_600_000_000
+        return pa.chunked_array([days])
 
-    monkeypatch.setattr(zones, "_first_difference", outdated)
+    monkeypatch.setattr(zones, "_days_of_spark", outdated)
     with (
         pytest.raises(DefinitionError, match="different rules for it, first for 2024-10-04"),
         harness(STREAM + view.format("window(ts, '2 days', '1 day')")),

@@ -10,12 +10,12 @@ DECIMAL. DuckDB hashes 36-byte ids at 0.65 µs each, this code around it include
 loop: 0.91 µs without the prefix; one core of an AMD EPYC, DuckDB 2.0.0).
 """
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from headrace.operators.state.entries import Keys
+from headrace.scratch import connect
 
 __all__ = ["Hasher"]
 
@@ -29,7 +29,7 @@ class Hasher:
     """Hashes ids; keeps a DuckDB connection. For one thread at a time."""
 
     def __init__(self) -> None:
-        self._connection = duckdb.connect(config={"threads": 1})
+        self._connection = connect()
 
     def keys(self, partitions: pa.Array, ids: pa.Array) -> Keys:
         """Return the key of every (partition, id); no id is null."""
