@@ -13,9 +13,10 @@ Promises:
   after a mark that does not hold, the others marked are folded together first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -32,12 +33,16 @@ from headrace.errors import ViewFailed
 from headrace.plan.fold import Fold
 from headrace.plan.tables import Table
 
-__all__ = ["Outcome", "TooManyFailures", "fold_frame", "fold_rows"]
+__all__ = ["Outcome", "Run", "TooManyFailures", "fold_frame", "fold_rows"]
 
 _COUNTS = (
     "records", "folded", "corrected", "skipped", "late_records", "late_throughout", "late_pairs",
     "dead_count",
 )  # fmt: skip
+
+
+#: Folds rows, and returns the result of the fold's query.
+Run = Callable[[pa.Table], pa.Table]
 
 
 class TooManyFailures(Exception):
@@ -184,11 +189,16 @@ def fold_rows(
     session: SparkSession,
     rows: pa.Table,
     *,
+    run: Run | None = None,
     parts: int = 1,
     max_jobs: int | None = None,
 ) -> Outcome:
-    """Fold rows that are in memory, as one task. ViewFailed, TooManyFailures."""
+    """Fold rows that are in memory, as one task. ViewFailed, TooManyFailures.
+
+    `run` folds rows with a plan that is there already; without it Spark makes one for them.
+    """
     outcome = Outcome()
+    run = run or partial(_fold_part, fold, session)
     jobs = 0
     bound = None if max_jobs is None else max_jobs + parts
     size = max(1, -(-rows.num_rows // parts))
@@ -200,7 +210,7 @@ def fold_rows(
         if bound is not None and jobs > bound:
             raise TooManyFailures
         try:
-            outcome.add(fold, _fold_part(fold, session, tried))
+            outcome.add(fold, run(tried))
             held = None
         except SPARK_ERRORS as error:
             held = 0 if part.held is None else part.held + 1

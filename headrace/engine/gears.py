@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.engine.folding import Outcome, fold_frame, fold_rows
+from headrace.engine.folding import Outcome, Run, fold_frame, fold_rows
 from headrace.engine.offset_sets import NO_OFFSETS
 from headrace.engine.outset import Outset
 from headrace.engine.prepared import can_prepare, prepare
@@ -160,31 +160,23 @@ class ShortGear:
         """Step 5, for one view. ViewFailed, TooManyFailures."""
         settings = self._unit.settings
         rows = self._rows[fold.stream.name]
-        if rows.num_rows and can_prepare(self._spark):
-            outcome = self._fold_prepared(fold, rows)
-            if outcome is not None:
-                return outcome
         return fold_rows(
             fold,
             self._unit.session(self._spark, fold.name),
             rows,
+            run=self._prepared(fold) if rows.num_rows else None,
             parts=settings.split_folds,
             max_jobs=settings.probe_jobs if self._unit.shared else None,
         )
 
-    def _fold_prepared(self, fold: Fold, rows: pa.Table) -> Outcome | None:
-        """Return what the prepared fold makes of rows; None: it cannot, or one makes it fail."""
-        outcome = Outcome()
-        size = -(-rows.num_rows // self._unit.settings.split_folds)
+    def _prepared(self, fold: Fold) -> Run | None:
+        if not can_prepare(self._spark):
+            return None
         try:
             prepared = prepare(self._spark, fold)
-            if not prepared.repeatable:
-                return None
-            for start in range(0, rows.num_rows, size):
-                outcome.add(fold, prepared.run(rows.slice(start, size)))
         except SPARK_ERRORS:
-            return None  # folded anew, it fails again, and then the record is looked for
-        return outcome
+            return None  # made anew for the rows, the plan fails again, and that is the view's end
+        return prepared.run if prepared.repeatable else None
 
     def summaries(self) -> list[Summary]:
         """Return what reading found, by range."""

@@ -10,6 +10,7 @@ Not every fold can be prepared, and the rows of the others travel with a plan th
 - No step of the plan may keep anything from one run to the next, as a shuffle does.
 """
 
+import errno
 import threading
 from collections.abc import Iterator
 from functools import lru_cache
@@ -22,6 +23,7 @@ from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from headrace.engine.tasks import Task, spare_the_collector
+from headrace.errors import DiskFull, EngineError
 from headrace.plan.columns import columns_read
 from headrace.plan.fold import INPUT_COLUMNS, Fold
 
@@ -69,15 +71,26 @@ class PreparedFold:
         self.repeatable = steps <= _KEEP_NOTHING
 
     def run(self, rows: pa.Table) -> pa.Table:
-        """Fold rows and return the result; one call waits for the other."""
+        """Fold rows and return the result; one call waits for the other. DiskFull, EngineError."""
         rows = rows.select(self._columns)
         with self._lock:
             try:
-                with pa.ipc.new_file(str(self._file), rows.schema) as writer:
-                    writer.write_table(rows)
+                self._write(rows)
                 return self._result.toArrow()
             finally:
                 self._file.unlink(missing_ok=True)
+
+    def _write(self, rows: pa.Table) -> None:
+        try:
+            with pa.ipc.new_file(str(self._file), rows.schema) as writer:
+                writer.write_table(rows)
+        except OSError as error:
+            kind = DiskFull if error.errno == errno.ENOSPC else EngineError
+            raise kind(
+                f"{self._file.parent}: the rows of a turn cannot be handed to Spark: {error}. Make "
+                f"room there, or set `spark.local.dir` under [spark] in headrace.toml. Nothing is "
+                f"lost: the turn is taken again."
+            ) from error
 
 
 def _steps(plan: Any) -> Iterator[str]:

@@ -1,13 +1,15 @@
 """Prepared folds: one plan, and in every turn the rows of that turn alone."""
 
+import errno
 from pathlib import Path
 
 import pytest
 from agreement import assert_agrees_with_the_reference
 from pyspark import SparkFiles
 
-from headrace.engine import gears, prepared
+from headrace.engine import folding, gears, prepared
 from headrace.engine.prepared import PreparedFold, prepare
+from headrace.errors import DiskFull
 from headrace.testing import harness
 
 pytestmark = pytest.mark.spark
@@ -38,27 +40,40 @@ def test_every_turn_runs_the_plan_of_the_first_over_rows_of_its_own(
             made.append(fold.name)
             super().__init__(fold, session)
 
-    def folded_by_itself(fold, *_, **__):
+    def planned_for_one_turn(fold, *_):
         raise AssertionError(f"{fold.name} was planned for one turn")
 
     monkeypatch.setattr(prepared, "PreparedFold", Counted)
+    monkeypatch.setattr(folding, "_fold_part", planned_for_one_turn)
     prepared.prepare.cache_clear()
     with harness(DEFINITIONS, partitions=1) as h:
-        with monkeypatch.context() as patched:
-            patched.setattr(gears, "fold_rows", folded_by_itself)
-            for second in (1, 20, 2, 40):
-                h.append("clicks", [click(second + number) for number in range(3)])
-                h.turn(gear="short")
-        # One record fails: the turn is folded without the prepared plan, and later ones with it.
+        for second in (1, 20, 2, 40):
+            h.append("clicks", [click(second + number) for number in range(3)])
+            h.turn(gear="short")
+        # One record fails: the rest of its turn is folded with the plan, and so is the next one.
         h.append("clicks", [click(41, x=0), click(42, x=5)])
         h.turn(gear="short")
         assert [row["offset"] for row in h.dead("per_key")] == [12]
-        monkeypatch.setattr(gears, "fold_rows", folded_by_itself)
         h.append("clicks", [click(43, x=7)])
         h.turn(gear="short")
         assert_agrees_with_the_reference(h)
         assert sorted(made) == ["per_key", "plain"]
         assert not list(Path(SparkFiles.getRootDirectory()).glob("rows-*"))
+
+
+def test_a_full_disk_stops_the_turn_and_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with harness(DEFINITIONS, partitions=1) as h:
+        h.append("clicks", [click(1), click(2)])
+        with monkeypatch.context() as patch:
+            patch.setattr(prepared.pa.ipc, "new_file", full)
+            with pytest.raises(DiskFull, match="No space left"):
+                h.turn(gear="short")
+        h.turn(gear="short")
+        assert_agrees_with_the_reference(h)
+        h.audit()
 
 
 def test_a_plan_that_keeps_what_it_shuffled_is_not_run_again() -> None:

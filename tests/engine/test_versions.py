@@ -153,7 +153,6 @@ def test_a_failing_view_is_set_aside_and_the_others_go_on(
         h.turn()
         kept = h.rows("ratios")
         with monkeypatch.context() as patch:
-            patch.setattr(gears, "can_prepare", lambda _: False)
             patch.setattr(gears, "fold_rows", fail_ratios)
             h.append("payments", payments(20, 20), partition=0)
             settle(h)
@@ -213,7 +212,6 @@ def test_the_only_view_of_a_stream_may_fail(monkeypatch: pytest.MonkeyPatch) -> 
 
     with harness(STREAM + PER_MINUTE, partitions=2) as h:
         with monkeypatch.context() as patch:
-            patch.setattr(gears, "can_prepare", lambda _: False)
             patch.setattr(gears, "fold_rows", fail)
             h.append("payments", payments(0, 20), partition=0)
             settle(h)
