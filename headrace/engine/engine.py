@@ -19,6 +19,14 @@ from headrace.engine.analysis import plan_view
 from headrace.engine.emitting import Emitting
 from headrace.engine.planning import Ends, Planner
 from headrace.engine.settings import Settings
+from headrace.engine.swapping import (
+    built_along,
+    is_level,
+    merge_into_main,
+    replaced_by,
+    shown_with,
+    stays_apart,
+)
 from headrace.engine.timekeeping import check_known
 from headrace.engine.turn import Tools, take_turn
 from headrace.engine.unit import Source, Unit
@@ -285,13 +293,14 @@ class Engine:
     def join_main(self, unit: Unit) -> bool:
         """Swap a unit in if it stands where the main one stands; the main one waits meanwhile."""
         main = self.units[MAIN]
-        if unit is main or self._stays_apart(unit):
+        if unit is main or stays_apart(unit, self._wanted):
             return False
         with ExitStack() as held:
             held.enter_context(self.join_lock)
             if unit.name not in self.units:
                 return False
-            replaced, along = self._replaced_by(unit), self._built_along(unit)
+            replaced = replaced_by(unit, self.units)
+            along = built_along(unit, self.units, self._wanted)
             if any(self.planner.lag(each) > _NEARLY_LEVEL_RECORDS for each in along):
                 return False
             for each in (main, unit, *replaced, *along):
@@ -300,10 +309,10 @@ class Engine:
             self.planner.notice_partitions(main)
             for each in (unit, *along):
                 self._draw_level(each)
-            if self._stays_apart(unit) or not self._level(unit):
+            if stays_apart(unit, self._wanted) or not self._level(unit):
                 return False
             faults.reach("before_swap")
-            brought = self._shown_with(unit)
+            brought = shown_with(unit, self.units, self._wanted)
             older = [fold.table for each in (*replaced, main) for fold in each.folds]
             swaps = self.emitting.of_swap(brought, older, unit.progress)
             tables = [fold.table for fold in brought]
@@ -319,7 +328,9 @@ class Engine:
                 for runs in each.runs.values()
                 for run in runs
             }
-            self._merge_units(main, unit, replaced)
+            merge_into_main(unit, main)
+            gone = {unit.name, *(other.name for other in replaced)}
+            self.units = {name: each for name, each in self.units.items() if name not in gone}
             if files:
                 self.tools.tidy(files)
         logger.info("%s: level, and swapped in", ", ".join(fold.name for fold in unit.folds))
@@ -339,52 +350,6 @@ class Engine:
         self.tools.store.hold(self.epoch, failed, {})
         unit.state, unit.reason = HoldingState.FAILED, reason
 
-    def _stays_apart(self, unit: Unit) -> bool:
-        """Whether a unit goes on by itself, level or not.
-
-        It failed; or it has to search for many records that fail; or its version is an old one
-        that was set aside, which goes when its successor comes.
-        """
-        brings_stream = any(source.owned for source in unit.sources.values())
-        versions = {(fold.name, fold.version) for fold in unit.folds}
-        return (
-            unit.state is HoldingState.FAILED
-            or (unit.failing and not brings_stream)
-            or not versions <= self._wanted
-        )
-
-    def _replaced_by(self, unit: Unit) -> list[Unit]:
-        names = {fold.name for fold in unit.folds}
-        return [
-            other
-            for other in self.units.values()
-            if other is not unit
-            and other.name != MAIN
-            and other.folds
-            and all(fold.name in names for fold in other.folds)
-            and not any(source.owned for source in other.sources.values())
-        ]
-
-    def _built_along(self, unit: Unit) -> list[Unit]:
-        """Return the units that build views over a stream that a unit brings.
-
-        Readers see them when it is swapped in, so they have to be built by then; one that failed,
-        or that searches for many records that fail, is seen as it stands.
-        """
-        brought = {source.owner for source in unit.sources.values() if source.owned}
-        return [
-            other
-            for other in self.units.values()
-            if other is not unit
-            and other.state is not HoldingState.FAILED
-            and not other.failing
-            and any(
-                (fold.name, fold.version) in self._wanted
-                and other.sources[fold.stream.name].owner in brought
-                for fold in other.folds
-            )
-        ]
-
     def _draw_level(self, unit: Unit) -> None:
         """Take a unit's last turn, if there is little left to read, while the main one waits."""
         self.planner.notice_partitions(unit)
@@ -393,56 +358,9 @@ class Engine:
             self.turn_unit(unit, max_records=_NEARLY_LEVEL_RECORDS)
 
     def _level(self, unit: Unit) -> bool:
-        """Whether a unit stands where the main one does, or at the end where that has nothing."""
-        main = self.units[MAIN]
-        if unit.time_offset != main.time_offset:
-            return False
-        for other in self._built_along(unit):
-            if other.time_offset != unit.time_offset or any(
-                place.offset != unit.progress[key].offset for key, place in other.progress.items()
-            ):
-                return False
+        along = built_along(unit, self.units, self._wanted)
         ends = {key: extent.end_offset for key, extent in self.planner.extents(unit).items()}
-        for name, source in unit.sources.items():
-            held = main.sources.get(name)
-            if not source.owned and (held is None or held.version != source.version):
-                return False  # its stream's new version has to be swapped in first
-        for key, place in unit.progress.items():
-            topic = unit.sources[key.stream].stream.topic
-            follows = main.topics().get(key.stream) == topic
-            if place.offset < ends[key] or (follows and place.offset != ends[key]):
-                return False
-        return True
-
-    def _shown_with(self, unit: Unit) -> list[Fold]:
-        """Return the folds whose tables get their names when a unit is swapped in.
-
-        Views that were set aside while their stream's new version was built are among them: what
-        the old version said of them is gone with it.
-        """
-        brought = {source.owner for source in unit.sources.values() if source.owned}
-        return [
-            fold
-            for other in self.units.values()
-            for fold in other.folds
-            if (fold.name, fold.version) in self._wanted
-            and (other is unit or other.sources[fold.stream.name].owner in brought)
-        ]
-
-    def _merge_units(self, main: Unit, unit: Unit, replaced: Sequence[Unit]) -> None:
-        # New dictionaries instead of changed ones: other units' threads read these.
-        names = {fold.name for fold in unit.folds}
-        brought = {name for name, source in unit.sources.items() if source.owned}
-        kept = [f for f in main.folds if f.name not in names and f.stream.name not in brought]
-        main.folds = kept + unit.folds
-        main.sources = main.sources | {name: unit.sources[name] for name in brought}
-        progress = {k: p for k, p in main.progress.items() if k.stream not in brought}
-        main.progress = progress | unit.progress
-        main.added = {key for key in main.added if key.stream not in unit.sources}
-        # As the store does: with a position goes what was remembered there, be it nothing.
-        main.runs = main.runs | {name: unit.runs.get(name, ()) for name in unit.sources}
-        gone = {unit.name, *(other.name for other in replaced)}
-        self.units = {name: each for name, each in self.units.items() if name not in gone}
+        return is_level(unit, self.units[MAIN], along, ends)
 
     def finished(self) -> bool:
         """Whether there is nothing to read or tell, no marker, and nothing to be swapped in."""
@@ -450,7 +368,7 @@ class Engine:
         return all(
             unit.state is HoldingState.FAILED
             or (
-                (unit.name == MAIN or self._stays_apart(unit))
+                (unit.name == MAIN or stays_apart(unit, self._wanted))
                 and unit.time_offset == time_offset
                 and self.planner.lag(unit) == 0
                 and not self.emitting.is_due(unit.folds)
