@@ -259,7 +259,7 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     return st.one_of(*[good] * 9, st.sampled_from(broken))
 
 
-@any_split(100 // LOGS)
+@any_split(70 // LOGS)
 @given(
     script=scripts(values, streams=[f"clicks{number}" for number in range(LOGS)], max_records=14),
     chosen=st.sampled_from([Settings(), SPLIT]),
