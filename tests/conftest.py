@@ -49,25 +49,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             place = item.path.relative_to(HERE).as_posix()
             if place.startswith(SLOW):
                 item.add_marker("slow")
-    items[:] = _mixed(items)
-
-
-def _mixed(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return tests so that files that keep Spark busy stand among files that do not.
-
-    Two workers with Spark at work are in each other's way; one of them beside another that waits,
-    for Kafka, a process or a disk, is not.
-    """
-    busy: dict[Path, list[pytest.Item]] = {}
-    others: dict[Path, list[pytest.Item]] = {}
-    for item in items:
-        is_busy = item.get_closest_marker("spark") is not None and item.path.parent.name != "cli"
-        (busy if is_busy else others).setdefault(item.path, []).append(item)
-    for path in busy.keys() & others.keys():
-        busy[path] += others.pop(path)
-    places = {path: at / len(kind) for kind in (busy, others) for at, path in enumerate(kind)}
-    files = {**busy, **others}
-    return [item for path in sorted(files, key=places.__getitem__) for item in files[path]]
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from confluent_kafka import Producer as KafkaProducer
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from headrace.errors import InvalidTopic, LogError, PositionLost
+from headrace.errors import InvalidTopic, LogError, PositionLost, Unreachable
 from headrace.log import Append, Delivery, KafkaLog, Partition, QueueSettings, records
 from headrace.log.kafka import queue_book
 from headrace.log.kafka.queue_consumer import KafkaQueueConsumer
@@ -222,3 +222,17 @@ def test_what_is_not_an_entry_is_an_error_that_names_its_place(
     assert foreign.flush(10) == 0
     with pytest.raises(LogError, match=f"{book}/0@1: .*{why}.*Kafka's tools"):
         until(lambda: consumer.poll(timeout_s=0.1))
+
+
+def test_a_book_is_read_on_after_its_client_got_no_answer(make_kafka_log: MakeKafkaLog) -> None:
+    log = make_kafka_log(timeout_s=2)
+    log.create_topic("t", partitions=1)
+    log.append("t", records(["a"]), partition=0)
+    with log.consume("q", "t", settings=QueueSettings(lock_ms=LOCK_MS)) as consumer:
+        deaf = consumer._book._consumer
+        deaf.unassign()  # as one that forgot its brokers, it never gets anything again
+        with pytest.raises(Unreachable):
+            consumer.poll(timeout_s=0.1)
+        assert consumer._book._consumer is not deaf
+        (found,) = take(consumer, 1)
+        assert found.value == b"a"
