@@ -21,12 +21,12 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headrace.engine.engine import Engine
-from headrace.engine.session import start_spark
+from headrace.engine.spark.session import start_spark
 from headrace.ledger.entries import MAIN
 from headrace.log import EmbeddedLog
 from headrace.log.base import APPENDS
 from headrace.sql import parse_project
-from headrace.store.duckdb import DuckDBStore
+from headrace.store.duckdb.store import DuckDBStore
 
 PARTITIONS = 4
 DEFINITIONS = """

@@ -24,11 +24,11 @@ import numpy as np
 
 from headrace.engine.engine import Engine
 from headrace.engine.running import run_engine
-from headrace.engine.session import start_spark
+from headrace.engine.spark.session import start_spark
 from headrace.ledger.entries import TurnReport
 from headrace.log import EmbeddedLog, records
 from headrace.sql import parse_project
-from headrace.store.duckdb import DuckDBStore
+from headrace.store.duckdb.store import DuckDBStore
 
 BATCH = 100
 WARM_SECONDS = 60

@@ -13,12 +13,11 @@ import time
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
+from brokers import resolve, resolve_jars, run_broker
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.engine.session import start_spark
+from headrace.engine.spark.session import start_spark
 from headrace.log import KafkaLog, Range, records
-from headrace.testing.broker import resolve_jars, run_broker
-from headrace.testing.jars import resolve
 
 BATCH_RECORDS = 50_000
 # The newest versions that work together with PySpark 4.2, each without its dependencies.

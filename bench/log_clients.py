@@ -16,10 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+from brokers import resolve_jars, run_broker
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from headrace.log import EmbeddedLog, KafkaLog, Log, Partition, Range, records
-from headrace.testing.broker import resolve_jars, run_broker
 
 RECORD_BYTES = 100
 BATCH_RECORDS = 10_000

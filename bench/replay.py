@@ -19,12 +19,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from headrace.engine.engine import Engine
-from headrace.engine.session import start_spark
-from headrace.engine.settings import Settings
+from headrace.engine.spark.session import start_spark
 from headrace.log import EmbeddedLog
 from headrace.log.base import APPENDS
+from headrace.project.settings import Settings
 from headrace.sql import parse_project
-from headrace.store.duckdb import DuckDBStore
+from headrace.store.duckdb.store import DuckDBStore
 
 PARTITIONS = 4
 DEFINITIONS = """

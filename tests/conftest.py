@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from headrace.testing.broker import Broker
+    from broker import Broker
 
 SLOW = (
     "cli",
@@ -54,8 +54,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def broker() -> "Iterator[Broker]":
     """Run a Kafka broker. Where its jars cannot be had its tests are skipped, but not in CI."""
+    from broker import resolve_jars, run_broker
+
     from headrace.errors import Unreachable
-    from headrace.testing.broker import resolve_jars, run_broker
 
     try:
         jars = resolve_jars()

@@ -21,9 +21,11 @@ ROOMS = [
     "faults",
     "scratch",
     "log",
+    "consume",
     "schema",
     "model",
     "sql",
+    "define",
     "time",
     "aggregates",
     "operators",
@@ -32,6 +34,7 @@ ROOMS = [
     "ledger",
     "store",
     "sinks",
+    "project",
     "engine",
     "capture",
     "sourcing",
@@ -104,7 +107,7 @@ def test_a_wrong_import_is_found(file: str, code: str, sentence: str) -> None:
 
 def test_the_suites_of_log_and_store_do_not_load_spark_and_the_harness_is_a_function() -> None:
     code = (
-        "import sys, headrace.testing.log_contract, headrace.testing.store_contract\n"
+        "import sys, headrace.testing.log.contract, headrace.testing.store.contract\n"
         "assert not [name for name in sys.modules if name.split('.')[0] in ('pyspark', 'py4j')]\n"
         "from headrace.testing.harness import Harness as before\n"
         "from headrace.testing import Harness, harness\n"

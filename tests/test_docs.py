@@ -57,8 +57,8 @@ def test_the_sql_of_a_page_is_accepted(page: Path) -> None:
 
 
 def test_the_settings_of_the_manual_are_the_defaults(tmp_path: Path) -> None:
-    from headrace.engine.config import read_config
-    from headrace.engine.settings import Settings
+    from headrace.project.config import read_config
+    from headrace.project.settings import Settings
 
     page = ROOT / "docs" / "operations.md"
     (text,) = [text for language, text in blocks(page) if language == "toml"]
@@ -69,8 +69,8 @@ def test_the_settings_of_the_manual_are_the_defaults(tmp_path: Path) -> None:
 def test_the_settings_for_kafka_are_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headrace.engine.config import read_config
     from headrace.log.opening import KafkaPlace
+    from headrace.project.config import read_config
 
     page = ROOT / "docs" / "kafka.md"
     (text,) = [text for language, text in blocks(page) if language == "toml"]

@@ -14,9 +14,9 @@ import pytest
 
 from headrace import errors
 from headrace.errors import HeadraceError, MergeFailed, QueryRefused, StoreError, ViewFailed
-from headrace.store.duckdb import DuckDBStore
-from headrace.store.duckdb_errors import translate
-from headrace.testing.store_samples import counts, delta, holding, planned, turn_of
+from headrace.store.duckdb.errors import translate
+from headrace.store.duckdb.store import DuckDBStore
+from headrace.testing.store.samples import counts, delta, holding, planned, turn_of
 
 
 def drawn_tree() -> dict[str, str | None]:

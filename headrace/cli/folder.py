@@ -10,8 +10,8 @@ import typer
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from headrace.engine.config import Config
     from headrace.log.opening import SharedLog
+    from headrace.project.config import Config
 
 __all__ = ["ProjectOption", "find_config", "find_folder", "project_log"]
 
@@ -23,8 +23,8 @@ ProjectOption = Annotated[
 
 def find_folder(project: Path | None) -> Path:
     """Return the project's folder. UsageError: there is none."""
-    from headrace.engine.config import FILE
-    from headrace.engine.project import find_project
+    from headrace.project.config import FILE
+    from headrace.project.folder import find_project
 
     if project is None:
         return find_project(Path.cwd())
@@ -36,7 +36,7 @@ def find_folder(project: Path | None) -> Path:
 
 def find_config(project: Path | None) -> "Config":
     """Return the project's settings; its definitions are not read. UsageError, DefinitionError."""
-    from headrace.engine.config import read_config
+    from headrace.project.config import read_config
 
     return read_config(find_folder(project))
 

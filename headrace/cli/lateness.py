@@ -30,9 +30,9 @@ def lateness(
     json: JsonOption = False,
 ) -> None:
     """Show how late a stream's records come, and what each watermark delay would lose and cost."""
-    from headrace.engine.project import open_project
     from headrace.model.names import closest
     from headrace.observe.lateness import measure_lateness
+    from headrace.project.folder import open_project
 
     opened = open_project(find_folder(project))
     streams = {each.name: each for each in opened.definitions.streams}

@@ -9,19 +9,19 @@ import threading
 
 import typer
 
-from headrace.cli.append import append
 from headrace.cli.ask import audit, explain, sql
-from headrace.cli.demo import demo
-from headrace.cli.groups import groups_app
+from headrace.cli.demo.command import demo
 from headrace.cli.init import init
 from headrace.cli.interrupts import INTERRUPTED
 from headrace.cli.lateness import lateness
-from headrace.cli.log import log_app
+from headrace.cli.log.append import append
+from headrace.cli.log.groups import groups_app
+from headrace.cli.log.log import log_app
+from headrace.cli.log.tail import tail
+from headrace.cli.log.topics import topics_app
 from headrace.cli.output import JsonOption, OutputClosed, note, show_json, show_text
 from headrace.cli.run import run
 from headrace.cli.status import status
-from headrace.cli.tail import tail
-from headrace.cli.topics import topics_app
 from headrace.errors import DefinitionError, HeadraceError, UsageError
 
 __all__ = ["app", "main"]

@@ -41,8 +41,8 @@ def run(
     """Keep the project's views up to date, until Ctrl-C or SIGTERM."""
     if end_of_input and not once:
         raise UsageError("--end-of-input goes with --once: what is running has no end of input.")
-    from headrace.engine.project import open_project
     from headrace.engine.running import run_engine
+    from headrace.project.folder import open_project
 
     opened = open_project(find_folder(project))
     set_up_logging(json=json)

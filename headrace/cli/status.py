@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from headrace.engine.config import Config
+    from headrace.project.config import Config
 
 __all__ = ["status", "status_tables"]
 

@@ -15,11 +15,15 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from headrace import faults
-from headrace.engine.analysis import plan_view
-from headrace.engine.emitting import Emitting
-from headrace.engine.planning import Ends, Planner
-from headrace.engine.settings import Settings
-from headrace.engine.swapping import (
+from headrace.engine.spark.analysis import plan_view
+from headrace.engine.spark.zones import check_zone
+from headrace.engine.time.timekeeping import check_known
+from headrace.engine.turn.emitting import Emitting
+from headrace.engine.turn.planning import Ends, Planner
+from headrace.engine.turn.turn import Tools, take_turn
+from headrace.engine.unit import Source, Unit
+from headrace.engine.versions.changes import decide_changes
+from headrace.engine.versions.swapping import (
     built_along,
     is_level,
     merge_into_main,
@@ -27,11 +31,6 @@ from headrace.engine.swapping import (
     shown_with,
     stays_apart,
 )
-from headrace.engine.timekeeping import check_known
-from headrace.engine.turn import Tools, take_turn
-from headrace.engine.unit import Source, Unit
-from headrace.engine.versions import decide_changes
-from headrace.engine.zones import check_zone
 from headrace.errors import DefinitionError, MergeFailed, Problem, Unreachable
 from headrace.ledger.entries import (
     MAIN,
@@ -45,6 +44,7 @@ from headrace.log.base import DEFAULT_PARTITIONS, Log
 from headrace.model.definitions import Project
 from headrace.operators.state import StateFolder
 from headrace.plan.fold import Fold
+from headrace.project.settings import Settings
 from headrace.sinks.outbox import ensure_topic
 from headrace.sinks.publishing import Publisher
 from headrace.sql import parse_project

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from headrace.engine.pace import Pace
-from headrace.engine.settings import Settings
+from headrace.engine.turn.pace import Pace
 from headrace.ledger.entries import (
     MAIN,
     HoldingState,
@@ -20,6 +19,7 @@ from headrace.model.fingerprint import stream_fingerprint
 from headrace.operators.state import Hasher, Run
 from headrace.plan.columns import columns_read
 from headrace.plan.fold import Fold
+from headrace.project.settings import Settings
 from headrace.schema.json import JsonDecoder
 
 __all__ = ["VERSION_DIGITS", "Source", "Unit", "make_decoder", "short_version"]

@@ -1,6 +1,6 @@
 """What a log is to everything above it: one protocol, whatever keeps the bytes.
 
-Promises every implementation keeps, held by `headrace.testing.log_contract`:
+Promises every implementation keeps, held by `headrace.testing.log.contract`:
 - Within a partition, records keep the order of their appends; offsets grow and
   arrival never goes back.
 - An append that returned is durable and visible to every later reader; of one that raised, or

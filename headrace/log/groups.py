@@ -1,6 +1,6 @@
 """Consumer groups: readers that share a topic's partitions, and where each group has read to.
 
-Promises every implementation keeps, held by `headrace.testing.log_groups`:
+Promises every implementation keeps, held by `headrace.testing.log.groups`:
 - A partition belongs to at most one member of a group at a time, and to exactly one soon after
   members stop coming and going. One that moves to another member is first given up by its old one:
   at that member's next `poll`, or when its session ends.

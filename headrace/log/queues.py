@@ -1,6 +1,6 @@
 """Queue reading: any number of consumers compete for the records of a topic, one by one.
 
-Promises every implementation keeps, held by `headrace.testing.log_queues`:
+Promises every implementation keeps, held by `headrace.testing.log.queues`:
 - A record is handed to one consumer of a queue at a time. It is done when that one acknowledges
   it, and handed out again when that one releases it, closes, or lets `lock_ms` pass.
 - `deliveries` says how often a record was handed out, this time included.

@@ -19,8 +19,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from headrace.engine.engine import Engine
-from headrace.engine.ranges import check_position
-from headrace.engine.settings import Settings
+from headrace.engine.turn.ranges import check_position
 from headrace.errors import AuditFailed, PositionLost
 from headrace.ledger.entries import MAIN, Counters, Holding, Owner, Progress, StreamPartition
 from headrace.ledger.laws import broken_laws
@@ -28,9 +27,10 @@ from headrace.log.base import Log, Partition
 from headrace.log.names import TIME_TOPIC
 from headrace.observe.compare import compare_states
 from headrace.observe.sides import Offsets, read_side_offsets
+from headrace.project.settings import Settings
 from headrace.sql import parse_project
 from headrace.store.base import Snapshot, Store
-from headrace.store.duckdb import DuckDBStore
+from headrace.store.duckdb.store import DuckDBStore
 
 __all__ = ["Audit", "audit"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace.engine.stamping import Stamper, gather
-from headrace.engine.timekeeping import Timekeeper
+from headrace.engine.gears.stamping import Stamper, gather
+from headrace.engine.time.timekeeping import Timekeeper
 from headrace.log.base import Log, Range
 from headrace.model.definitions import Stream
 from headrace.schema.json import JsonDecoder

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from headrace.engine.settings import Settings
 from headrace.ledger.entries import (
     Counters,
     Holding,
@@ -19,6 +18,7 @@ from headrace.ledger.entries import (
 )
 from headrace.ledger.laws import STREAM_COUNTERS, VIEW_COUNTERS
 from headrace.log.base import Extent, Log, Partition
+from headrace.project.settings import Settings
 from headrace.sql import parse_project
 from headrace.store.base import Snapshot
 from headrace.time.clocks import NEVER

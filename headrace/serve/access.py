@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from headrace.engine.config import Config
-from headrace.engine.project import read_definitions
 from headrace.errors import DefinitionError, Problem, Unreachable
 from headrace.log.opening import open_log
+from headrace.project.config import Config
+from headrace.project.folder import read_definitions
 from headrace.serve.desk import Desk, StoreDesk
 from headrace.serve.lock import Address, Holder, lock_holder, read_address
-from headrace.store.duckdb import DuckDBStore
+from headrace.store.duckdb.store import DuckDBStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,7 +83,7 @@ def plan_on_disk(config: Config) -> Sequence["Fold"]:
     """Plan the project as its files are now; Spark tells the types. DefinitionError: all."""
     definitions = read_definitions(config.folder)
     spark = start_project_spark(config)
-    from headrace.engine.analysis import plan_view  # loads Spark
+    from headrace.engine.spark.analysis import plan_view  # loads Spark
 
     folds: list[Fold] = []
     problems: list[Problem] = []
@@ -99,6 +99,6 @@ def plan_on_disk(config: Config) -> Sequence["Fold"]:
 
 def start_project_spark(config: Config) -> "SparkSession":
     """Start Spark as headrace.toml says. JavaMissing, EngineError."""
-    from headrace.engine.session import start_spark  # takes a second to load
+    from headrace.engine.spark.session import start_spark  # takes a second to load
 
     return start_spark(master=config.spark_master, settings=config.spark_settings)

@@ -8,12 +8,12 @@ give the same names and numbers.
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headrace.engine.settings import Settings
 from headrace.errors import QueryRefused
 from headrace.log.base import Log
 from headrace.observe.status import take_status
 from headrace.plan.explain import explain_fold
 from headrace.plan.fold import Fold
+from headrace.project.settings import Settings
 from headrace.serve.values import answer_to_json
 from headrace.store.base import MAX_ROWS, Store
 

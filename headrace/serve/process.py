@@ -15,17 +15,17 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.engine.config import Config
-from headrace.engine.project import OpenProject
 from headrace.engine.reach import Reach
 from headrace.errors import StoreBusy, Unreachable
 from headrace.log.opening import open_log
+from headrace.project.config import Config
+from headrace.project.folder import OpenProject
 from headrace.serve.access import start_project_spark
 from headrace.serve.api import Api
 from headrace.serve.desk import StoreDesk
 from headrace.serve.lock import Holder, hold_engine_lock, publish_address
 from headrace.serve.server import serve
-from headrace.store.duckdb import DuckDBStore
+from headrace.store.duckdb.store import DuckDBStore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,6 +1,6 @@
 """What a store is to the engine: tables and ledger behind one commit.
 
-Promises every implementation keeps, held by `headrace.testing.store_contract`:
+Promises every implementation keeps, held by `headrace.testing.store.contract`:
 - `commit` makes all of a turn visible at once, or nothing of it, whatever crashes.
 - Only the newest epoch commits, and a unit's turns commit once, in order: EngineFenced otherwise.
 - A snapshot sees one committed state of everything for as long as it is open.

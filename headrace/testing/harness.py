@@ -23,13 +23,13 @@ from typing import Any
 
 from headrace import faults
 from headrace.engine.engine import Engine
-from headrace.engine.session import start_spark
-from headrace.engine.settings import Settings
+from headrace.engine.spark.session import start_spark
 from headrace.errors import UsageError
 from headrace.ledger.entries import Counters, HoldingState, Owner, TurnReport
 from headrace.log import EmbeddedLog, Log, Range, records
 from headrace.model.definitions import Project, Stream
 from headrace.observe.audit import Audit, audit
+from headrace.project.settings import Settings
 from headrace.schema.json_strict import Dead, decode_strict
 from headrace.sinks.outbox import (
     HEADER_OFFSET,
@@ -41,7 +41,7 @@ from headrace.sinks.outbox import (
 )
 from headrace.sql import parse_project
 from headrace.sql.durations import parse_duration
-from headrace.store.duckdb import DuckDBStore
+from headrace.store.duckdb.store import DuckDBStore
 
 __all__ = ["Harness", "Row", "Value", "harness", "to_json"]
 

@@ -21,13 +21,13 @@ from columns import COLUMNS, column_type, same
 from drawing import CUTS, Drawn, column_name, draw
 
 from headrace.aggregates import AGGREGATES, Aggregate, Arguments, State
-from headrace.engine.session import start_spark
+from headrace.engine.spark.session import start_spark
 from headrace.model.definitions import Call
 from headrace.observe.compare import compare_states
 from headrace.plan.tables import Table, TableColumn
 from headrace.reference.aggregates import Taken, aggregate, result_type
 from headrace.schema.types import parse_type
-from headrace.store.duckdb_schema import SCHEMA
+from headrace.store.duckdb.schema import SCHEMA
 
 MOST_PARTS = 8
 WAYS = ("in turn", "exchanged", "in pairs", "at once")

@@ -21,15 +21,15 @@ from columns import COLUMNS, column_type, same
 from drawing import CUTS, RECORDS, Drawn, column_name, draw
 
 from headrace.aggregates import AGGREGATES, Aggregate, Arguments
-from headrace.engine.session import start_spark
+from headrace.engine.spark.session import start_spark
 from headrace.model.definitions import Call
 from headrace.plan.items import items_final, items_table
 from headrace.plan.tables import Table, TableColumn
 from headrace.reference.aggregates import Taken, aggregate, result_type
 from headrace.reference.hashes import hash_of
 from headrace.schema.types import parse_type
-from headrace.store.duckdb_schema import SCHEMA
-from headrace.store.duckdb_tables import create, merge, physical, trim
+from headrace.store.duckdb.schema import SCHEMA
+from headrace.store.duckdb.tables import create, merge, physical, trim
 
 pytestmark = pytest.mark.spark
 

@@ -12,16 +12,16 @@ import httpx
 import pytest
 
 from cli.refused import REFUSED
-from headrace.engine.settings import Settings
 from headrace.errors import EngineError, QueryRefused, Unreachable
 from headrace.log import EmbeddedLog
+from headrace.project.settings import Settings
 from headrace.serve.api import Api
 from headrace.serve.client import EngineClient
 from headrace.serve.desk import StoreDesk
 from headrace.serve.guard import MAX_BODY_BYTES
 from headrace.serve.lock import Address
 from headrace.serve.server import serve
-from headrace.store.duckdb import DuckDBStore
+from headrace.store.duckdb.store import DuckDBStore
 
 TOKEN = "open sesame"
 

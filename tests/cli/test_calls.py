@@ -50,7 +50,7 @@ def test_outside_a_project_commands_say_how_to_make_one(
 
 
 def test_init_makes_a_project_that_validates(project: Path) -> None:
-    from headrace.engine.project import open_project
+    from headrace.project.folder import open_project
 
     opened = open_project(project)
     assert [view.name for view in opened.definitions.views] == ["spend_per_minute"]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cli.commands import Run
-from headrace.cli.demo_project import open_demo
-from headrace.cli.demo_traffic import Payment, payments
+from headrace.cli.demo.project import open_demo
+from headrace.cli.demo.traffic import Payment, payments
 from headrace.log.opening import KafkaPlace
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from cli.commands import Run
-from headrace.engine.config import read_config
-from headrace.engine.project import find_project, open_project
-from headrace.engine.settings import Settings
 from headrace.errors import DefinitionError, UsageError
 from headrace.log.opening import EmbeddedPlace, KafkaPlace
+from headrace.project.config import read_config
+from headrace.project.folder import find_project, open_project
+from headrace.project.settings import Settings
 
 STREAM = "CREATE STREAM s (a INT) WITH (topic = 's', format = 'json');\n"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from broker import Broker
 
 from cli.commands import Run
-from headrace.testing.broker import Broker
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart"
 

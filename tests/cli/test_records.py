@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.commands import Run
-from headrace.cli.lines import field_keys, read_lines
+from headrace.cli.log.lines import field_keys, read_lines
 from headrace.errors import RecordTooLarge
 from headrace.log import MAX_RECORD_BYTES
 

@@ -6,7 +6,7 @@ import pytest
 
 from cli.commands import Run
 from cli.refused import REFUSED
-from headrace.store.duckdb import DuckDBStore
+from headrace.store.duckdb.store import DuckDBStore
 
 
 @pytest.fixture

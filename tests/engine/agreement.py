@@ -6,8 +6,8 @@ from datetime import datetime
 
 from hypothesis import HealthCheck, settings
 
-from headrace.engine.settings import Settings
 from headrace.log import Range
+from headrace.project.settings import Settings
 from headrace.reference import Record, answer
 from headrace.testing import Harness, harness
 from headrace.testing.strategies import Script, play

@@ -19,11 +19,11 @@ from agreement import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.engine import splits, stamping
-from headrace.engine.settings import Settings
+from headrace.engine.gears import splits, stamping
 from headrace.errors import PositionLost
 from headrace.ledger.entries import Progress, Seed
-from headrace.store.duckdb import DuckDBStore
+from headrace.project.settings import Settings
+from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing import harness
 from headrace.testing.harness import Value
 from headrace.testing.strategies import Append, Script, Turn, play, scripts

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from shop import PER_MINUTE, RATIOS, STREAM
 
-from headrace.engine.versions import decide_changes
+from headrace.engine.versions.changes import decide_changes
 from headrace.ledger.entries import MAIN, Holding
 from headrace.sql import parse_project
 

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from headrace.engine.emitting import Emitting
+from headrace.engine.turn.emitting import Emitting
 from headrace.plan.fold import Fold
 from headrace.sql import parse_project
 

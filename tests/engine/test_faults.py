@@ -11,10 +11,10 @@ from shop import SHOP, payments
 
 from headrace import faults
 from headrace.engine.engine import Engine
-from headrace.engine.session import start_spark
-from headrace.engine.settings import Settings
+from headrace.engine.spark.session import start_spark
 from headrace.errors import DiskFull, EngineFenced, HeadraceError, LogDamaged
 from headrace.faults import POINTS
+from headrace.project.settings import Settings
 from headrace.testing import Harness, harness
 from headrace.testing.strategies import TURN_POINTS
 

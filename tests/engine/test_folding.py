@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace.engine import folding
-from headrace.engine.analysis import plan_view
-from headrace.engine.folding import fold_rows
-from headrace.engine.session import start_spark
+from headrace.engine.gears import folding
+from headrace.engine.gears.folding import fold_rows
+from headrace.engine.spark.analysis import plan_view
+from headrace.engine.spark.session import start_spark
 from headrace.errors import ViewFailed
 from headrace.plan.fold import INPUT_COLUMNS, Fold
 from headrace.sql import parse_project

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from headrace.engine.frames import make_frame
-from headrace.engine.session import start_spark
+from headrace.engine.gears.frames import make_frame
+from headrace.engine.spark.session import start_spark
 
 pytestmark = pytest.mark.spark
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import pytest
 from agreement import assert_agrees_with_the_reference
 
-from headrace.engine import planning
 from headrace.engine.engine import Engine
-from headrace.engine.session import start_spark
+from headrace.engine.spark.session import start_spark
+from headrace.engine.turn import planning
 from headrace.errors import EngineFenced, PositionLost, Unreachable, UsageError
 from headrace.log import EmbeddedLog, Producer, TopicSettings, checks, records
 from headrace.log.embedded.topics import delete_topic_folder

@@ -5,7 +5,7 @@ Method: an engine's looks at its partitions, minute by minute, with times and ma
 
 from dataclasses import dataclass, field
 
-from headrace.engine.idling import Idleness
+from headrace.engine.time.idling import Idleness
 from headrace.ledger.entries import Progress, StreamPartition
 from headrace.model.definitions import Stream
 from headrace.time.clocks import Clock

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.engine import java
-from headrace.engine.java import MIN_JAVA, find_java_home
+from headrace.engine.spark import java
+from headrace.engine.spark.java import MIN_JAVA, find_java_home
 from headrace.errors import JavaMissing
 
 
@@ -95,7 +95,7 @@ def test_without_any_java_the_error_says_what_to_install(
 
 START_SPARK = """
 import os, sys
-from headrace.engine.session import start_spark
+from headrace.engine.spark.session import start_spark
 
 spark = start_spark(master="local[1]")
 print(os.environ["JAVA_HOME"])

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from headrace.engine.late_records import duration_text
+from headrace.engine.gears.late_records import duration_text
 
 SECOND = 1_000_000
 

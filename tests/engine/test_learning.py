@@ -5,7 +5,7 @@ Method: lateness as turns report it, told by hand.
 
 from dataclasses import replace
 
-from headrace.engine.learning import Learning
+from headrace.engine.time.learning import Learning
 from headrace.model.definitions import Adaptive, Stream
 from headrace.time.lateness import as_counts
 

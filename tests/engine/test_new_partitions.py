@@ -12,12 +12,12 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.engine.marking import Marking
-from headrace.engine.outset import passed, set_out
-from headrace.engine.settings import Settings
-from headrace.engine.timekeeping import Timekeeper
+from headrace.engine.time.marking import Marking
+from headrace.engine.time.timekeeping import Timekeeper
+from headrace.engine.turn.outset import passed, set_out
 from headrace.engine.unit import Source, Unit
 from headrace.ledger.entries import Progress, StreamPartition
+from headrace.project.settings import Settings
 from headrace.sql import parse_project
 from headrace.time.clocks import Clock, Mark
 from headrace.time.markers import MarkerBook, Marks, Place, chain

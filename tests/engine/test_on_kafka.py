@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import pytest
 from agreement import any_split, assert_agrees_with_the_reference
+from broker import Broker, resolve_jars, run_broker
 from confluent_kafka import Producer as KafkaProducer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,10 +22,9 @@ from shop import SHOP, payments
 from test_any_split import LOGS, PROJECT, SHORT_SPLITS, values
 
 from headrace.engine.running import run_engine
-from headrace.engine.settings import Settings
 from headrace.log import KafkaLog, Log, records
+from headrace.project.settings import Settings
 from headrace.testing import Harness, harness
-from headrace.testing.broker import Broker, resolve_jars, run_broker
 from headrace.testing.harness import to_json
 from headrace.testing.strategies import Script, play, scripts
 

@@ -14,16 +14,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headrace.engine.outset import Outset
-from headrace.engine.planning import Planner
-from headrace.engine.settings import Settings
+from headrace.engine.turn.outset import Outset
+from headrace.engine.turn.planning import Planner
 from headrace.engine.unit import Source, Unit
 from headrace.errors import PositionLost, Unreachable
 from headrace.ledger.entries import MAIN, PlannedTurn, Progress, StreamPartition
 from headrace.log import Appended, EmbeddedLog, Range, TopicSettings, records
 from headrace.log.names import TIME_TOPIC
+from headrace.project.settings import Settings
 from headrace.sql import parse_project
-from headrace.store.duckdb import DuckDBStore
+from headrace.store.duckdb.store import DuckDBStore
 from headrace.time.clocks import Clock
 
 SECOND_US = 1_000_000

@@ -7,8 +7,8 @@ import pytest
 from agreement import assert_agrees_with_the_reference
 from pyspark import SparkFiles
 
-from headrace.engine import folding, gears, prepared
-from headrace.engine.prepared import PreparedFold, prepare
+from headrace.engine.gears import folding, gears, prepared
+from headrace.engine.gears.prepared import PreparedFold, prepare
 from headrace.errors import DiskFull
 from headrace.testing import harness
 

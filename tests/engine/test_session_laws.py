@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from headrace.engine.analysis import plan_view
-from headrace.engine.session import start_spark
+from headrace.engine.spark.analysis import plan_view
+from headrace.engine.spark.session import start_spark
 from headrace.ledger.entries import MAIN, Holding
 from headrace.log.base import Partition
 from headrace.plan.fold import INPUT_COLUMNS
 from headrace.reference import Record, answer
 from headrace.sql import parse_project
-from headrace.store.duckdb import DuckDBStore
+from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.harness import to_json
-from headrace.testing.store_samples import planned, turn_of
+from headrace.testing.store.samples import planned, turn_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

@@ -20,12 +20,12 @@ from agreement import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.engine.settings import Settings
 from headrace.model import validate
 from headrace.plan.tables import Table
-from headrace.store import duckdb_commit
-from headrace.store.duckdb_file import DuckDBFile
-from headrace.store.duckdb_tables import physical
+from headrace.project.settings import Settings
+from headrace.store.duckdb import commit as duckdb_commit
+from headrace.store.duckdb.file import DuckDBFile
+from headrace.store.duckdb.tables import physical
 from headrace.testing import Harness, harness
 from headrace.testing.harness import Value
 from headrace.testing.strategies import Append, Script, Turn, scripts

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace.engine.outset import Outset
-from headrace.engine.splits import Assignment, assign, check_joined
-from headrace.engine.stamping import Dead, Summary
+from headrace.engine.gears.splits import Assignment, assign, check_joined
+from headrace.engine.gears.stamping import Dead, Summary
+from headrace.engine.turn.outset import Outset
 from headrace.errors import PositionLost
 from headrace.ledger.entries import Progress, Seed, StreamPartition
 from headrace.log import EmbeddedLog, Partition, Range, TopicSettings, records

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.engine.timekeeping import Timekeeper
+from headrace.engine.time.timekeeping import Timekeeper
 from headrace.errors import InvalidTopic
 from headrace.log import EmbeddedLog, Topic, TopicSettings
 

@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace import faults
-from headrace.engine import unique_tasks
-from headrace.engine.settings import Settings
-from headrace.engine.uniqueness import Memory
+from headrace.engine.gears import unique_tasks
+from headrace.engine.gears.uniqueness import Memory
 from headrace.errors import DiskFull, EngineError, StateDamaged
 from headrace.ledger.entries import MAIN
 from headrace.observe.status import OperatorStatus, take_status
 from headrace.operators.state import Run, Shards, StateFolder
+from headrace.project.settings import Settings
 from headrace.sql import parse_project
 from headrace.testing import Harness, harness
 from headrace.testing.harness import Value

@@ -11,12 +11,13 @@ from agreement import assert_agrees_with_the_reference
 from shop import PER_MINUTE, RATIOS, SHOP, STREAM, payments
 
 from headrace import faults
-from headrace.engine import engine, gears
+from headrace.engine import engine
+from headrace.engine.gears import gears
 from headrace.engine.running import run_engine
-from headrace.engine.settings import Settings
 from headrace.errors import DefinitionError, ViewFailed
 from headrace.ledger.entries import HoldingState
 from headrace.log import MAX_RECORD_BYTES
+from headrace.project.settings import Settings
 from headrace.testing import Harness, harness
 from headrace.testing.harness import to_json
 

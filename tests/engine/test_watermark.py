@@ -10,7 +10,7 @@ import pytest
 from agreement import assert_agrees_with_the_reference
 
 from headrace.engine.running import run_engine
-from headrace.engine.settings import Settings
+from headrace.project.settings import Settings
 from headrace.testing import harness
 
 pytestmark = pytest.mark.spark

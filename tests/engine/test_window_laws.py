@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from headrace.engine.analysis import plan_view
-from headrace.engine.folding import Outcome, fold_rows
-from headrace.engine.session import start_spark
+from headrace.engine.gears.folding import Outcome, fold_rows
+from headrace.engine.spark.analysis import plan_view
+from headrace.engine.spark.session import start_spark
 from headrace.ledger.entries import MAIN, Holding, Progress, StreamPartition
 from headrace.log.base import Partition
 from headrace.model.definitions import Project
@@ -25,9 +25,9 @@ from headrace.plan.fold import INPUT_COLUMNS
 from headrace.reference import Record, answer
 from headrace.reference.windows import to_us
 from headrace.sql import parse_project
-from headrace.store.duckdb import DuckDBStore
+from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.harness import to_json
-from headrace.testing.store_samples import planned, turn_of
+from headrace.testing.store.samples import planned, turn_of
 from headrace.time.clocks import NEVER, Clock, Stamped, stamp
 
 pytestmark = pytest.mark.spark

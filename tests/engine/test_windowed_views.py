@@ -13,7 +13,7 @@ import pytest
 from agreement import assert_agrees_with_the_reference
 from pyspark.sql import SparkSession
 
-from headrace.engine import zones
+from headrace.engine.spark import zones
 from headrace.errors import DefinitionError
 from headrace.testing import Harness, harness
 

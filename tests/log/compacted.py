@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from headrace.log import EmbeddedLog, Partition, Producer, TopicSettings, records
-from headrace.testing.log_suite import rows
+from headrace.testing.log.suite import rows
 
 PLACE = Partition("t", 0)
 TOMBSTONE_MS = 1_000

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from broker import Broker
 from confluent_kafka import Producer
 
 from headrace.log.embedded import housekeeping
 from headrace.log.kafka import KafkaLog
-from headrace.testing.broker import Broker
 from log.compacted import Clock
 
 MakeKafkaLog = Callable[..., KafkaLog]

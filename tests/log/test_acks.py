@@ -21,7 +21,7 @@ from headrace.errors import DiskFull, LogError
 from headrace.log import EmbeddedLog, Partition, Range, records
 from headrace.log.embedded import appender, background
 from headrace.log.embedded.files import OpenFile
-from headrace.testing.log_suite import values
+from headrace.testing.log.suite import values
 
 PLACE = Partition("t", 0)
 

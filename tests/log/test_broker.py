@@ -3,10 +3,11 @@
 import threading
 from pathlib import Path
 
+import broker
+import jars
 import pytest
 
 from headrace.errors import Unreachable
-from headrace.testing import broker, jars
 
 
 def test_jars_that_cannot_be_resolved_are_one_error_and_leave_nothing(

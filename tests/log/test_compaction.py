@@ -22,7 +22,7 @@ from headrace.log import (
 )
 from headrace.log.embedded import compaction, housekeeping, rewriting
 from headrace.log.embedded.listing import list_files, list_replaced
-from headrace.testing.log_suite import rows, values
+from headrace.testing.log.suite import rows, values
 from log.compacted import (
     COMPACTED,
     PLACE,

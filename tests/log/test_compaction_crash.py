@@ -19,7 +19,7 @@ import pytest
 
 from headrace.log import EmbeddedLog, Partition, Range, TopicSettings, records
 from headrace.log.embedded.listing import list_replaced
-from headrace.testing.log_suite import rows
+from headrace.testing.log.suite import rows
 from log.compacting import KEYS, SEGMENT_BYTES
 
 PLACE = Partition("t", 0)

@@ -24,7 +24,7 @@ from headrace.log import (
 from headrace.log.embedded import rewriting
 from headrace.log.embedded.ends import read_ends
 from headrace.log.embedded.listing import list_files, list_replaced
-from headrace.testing.log_suite import rows, values
+from headrace.testing.log.suite import rows, values
 from log.compacted import (
     COMPACTED,
     PLACE,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from headrace.log import EmbeddedLog, Log
-from headrace.testing.log_contract import LogContract
+from headrace.testing.log.contract import LogContract
 
 
 class TestEmbeddedLog(LogContract):

@@ -8,7 +8,7 @@ import pytest
 from headrace.errors import UsageError
 from headrace.log import EmbeddedLog, Log, Partition, TopicSettings, records
 from headrace.log.copying import ARRIVAL_HEADER, copy_groups, copy_topic
-from headrace.testing.log_suite import rows
+from headrace.testing.log.suite import rows
 
 from .conftest import MakeKafkaLog
 

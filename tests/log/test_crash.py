@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from headrace.log import EmbeddedLog, Partition, records
-from headrace.testing.log_suite import rows, values
+from headrace.testing.log.suite import rows, values
 
 PLACE = Partition("t", 0)
 APPENDING = Path(__file__).with_name("appending.py")

@@ -11,7 +11,7 @@ from headrace import faults
 from headrace.errors import LogDamaged
 from headrace.log import Appended, EmbeddedLog, Partition, Producer, Range, records
 from headrace.log.embedded.ends import Ends, Mark, read_ends, write_ends
-from headrace.testing.log_suite import values
+from headrace.testing.log.suite import values
 
 PLACE = Partition("t", 0)
 

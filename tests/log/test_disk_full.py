@@ -13,7 +13,7 @@ import pytest
 from headrace.errors import DiskFull, LogError
 from headrace.log import EmbeddedLog, Partition, Producer, records
 from headrace.log.embedded.files import OpenFile
-from headrace.testing.log_suite import values
+from headrace.testing.log.suite import values
 
 PLACE = Partition("t", 0)
 

@@ -13,7 +13,7 @@ from headrace.log.checks import MAX_PRODUCER_ID_BYTES
 from headrace.log.embedded.files import OpenFile
 from headrace.log.embedded.listing import segment_path
 from headrace.log.embedded.segments import Segment
-from headrace.testing.log_suite import rows, values
+from headrace.testing.log.suite import rows, values
 
 PLACE = Partition("t", 0)
 

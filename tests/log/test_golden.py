@@ -21,7 +21,7 @@ from headrace.log import (
     records,
 )
 from headrace.log.embedded import rewriting
-from headrace.testing.log_suite import rows
+from headrace.testing.log.suite import rows
 
 GOLDEN = Path(__file__).parent / "golden"
 PLACE = Partition("golden", 0)

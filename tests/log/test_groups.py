@@ -33,7 +33,7 @@ from headrace.log.embedded.member import EmbeddedMember
 from headrace.log.embedded.membership import GroupBook
 from headrace.log.groups import MemberSettings
 from headrace.log.names import GROUPS_TOPIC
-from headrace.testing.log_suite import rows, values
+from headrace.testing.log.suite import rows, values
 
 PLACE = Partition("t", 0)
 COMMIT_POINTS = {

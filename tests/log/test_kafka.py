@@ -8,6 +8,7 @@ from typing import ClassVar
 from uuid import uuid4
 
 import pytest
+from broker import Broker
 from confluent_kafka import Message, Producer
 from confluent_kafka.admin import (
     AdminClient,
@@ -20,9 +21,8 @@ from confluent_kafka.admin import (
 
 from headrace.log import KafkaLog, Log, records
 from headrace.log.kafka.topics import CACHE_S
-from headrace.testing.broker import Broker
-from headrace.testing.log_contract import LogContract
-from headrace.testing.log_suite import FILLER_KEY
+from headrace.testing.log.contract import LogContract
+from headrace.testing.log.suite import FILLER_KEY
 
 from .conftest import prefix_of
 

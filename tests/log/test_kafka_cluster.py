@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from broker import SASL_PASSWORD, SASL_USER, Broker
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka import Producer as KafkaProducer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
@@ -36,8 +37,7 @@ from headrace.log import (
 )
 from headrace.log.kafka.client import Cluster
 from headrace.log.kafka.reader import ConsumerPool
-from headrace.testing.broker import SASL_PASSWORD, SASL_USER, Broker
-from headrace.testing.log_contract import rows, values
+from headrace.testing.log.contract import rows, values
 
 from .conftest import MakeKafkaLog
 

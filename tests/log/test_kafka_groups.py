@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
+from broker import SASL_USER, Broker
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
@@ -21,8 +22,7 @@ from headrace.errors import (
 )
 from headrace.log import Append, KafkaLog, MemberSettings, Partition, Polled, records
 from headrace.log.kafka.members import KafkaMember
-from headrace.testing.broker import SASL_USER, Broker
-from headrace.testing.log_suite import values
+from headrace.testing.log.suite import values
 
 from .conftest import Begin, MakeKafkaLog
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
+from broker import Broker
 
 from headrace.errors import Unreachable
 from headrace.log import Delivery, KafkaLog, Partition, records
 from headrace.log.kafka.members import KafkaMember
-from headrace.testing.broker import Broker
 
 from .conftest import MakeKafkaLog
 

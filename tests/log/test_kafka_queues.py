@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from broker import Broker
 from confluent_kafka import Producer as KafkaProducer
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -19,8 +20,7 @@ from headrace.errors import InvalidTopic, LogError, PositionLost, Unreachable
 from headrace.log import Append, Delivery, KafkaLog, Partition, QueueSettings, records
 from headrace.log.kafka import queue_book
 from headrace.log.kafka.queue_consumer import KafkaQueueConsumer
-from headrace.testing.broker import Broker
-from headrace.testing.log_suite import rows, values
+from headrace.testing.log.suite import rows, values
 
 from .conftest import MakeKafkaLog
 

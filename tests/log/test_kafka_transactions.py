@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
+from broker import Broker
 from confluent_kafka import KafkaException
 from confluent_kafka import Producer as RawProducer
 
@@ -32,8 +33,7 @@ from headrace.log import (
 from headrace.log.kafka import offsets, pool, transactions
 from headrace.log.kafka.pool import end_client
 from headrace.log.kafka.sequences import Claim
-from headrace.testing.broker import Broker
-from headrace.testing.log_contract import rows, values
+from headrace.testing.log.contract import rows, values
 
 from .conftest import Begin, MakeKafkaLog
 

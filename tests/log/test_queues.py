@@ -18,7 +18,7 @@ from headrace.errors import DiskFull, PositionLost, UsageError
 from headrace.log import EmbeddedLog, Partition, TopicSettings, records
 from headrace.log.embedded import coordinator, queue_book
 from headrace.log.queues import QueueSettings
-from headrace.testing.log_suite import rows, start_process, values
+from headrace.testing.log.suite import rows, start_process, values
 
 DEAD = Partition("t.q.dead", 0)
 LONG = QueueSettings(max_deliveries=2, lock_ms=600_000)

@@ -16,7 +16,7 @@ from headrace.log.embedded.listing import segment_path
 from headrace.log.embedded.reader import Reader
 from headrace.log.embedded.transactions import decisions
 from headrace.log.records import check_records
-from headrace.testing.log_suite import values
+from headrace.testing.log.suite import values
 
 PLACE = Partition("t", 0)
 BOTH = [Partition("t", 0), Partition("t", 1)]

@@ -12,7 +12,7 @@ from headrace import faults
 from headrace.errors import LogDamaged, PositionLost
 from headrace.log import EmbeddedLog, Extent, Partition, Producer, Range, TopicSettings, records
 from headrace.log.embedded.listing import list_segments, segment_path
-from headrace.testing.log_suite import values
+from headrace.testing.log.suite import values
 
 PLACE = Partition("t", 0)
 

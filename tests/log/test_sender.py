@@ -22,8 +22,8 @@ from headrace.log import EmbeddedLog, Log, Partition, Range, Sender, Sent
 from headrace.log import sender as sender_module
 from headrace.log.outgoing import OutgoingBatch, make_record
 from headrace.log.records import check_records, share_out
-from headrace.testing.log_sending import LONG_MS, WatchedLog, wait_until
-from headrace.testing.log_suite import values
+from headrace.testing.log.sending import LONG_MS, WatchedLog, wait_until
+from headrace.testing.log.suite import values
 
 PLACE = Partition("t", 0)
 

@@ -16,7 +16,7 @@ from headrace import faults
 from headrace.log import Append, EmbeddedLog, Partition, records
 from headrace.log.embedded.housekeeping import KEPT_DECISIONS
 from headrace.log.embedded.transactions import decisions
-from headrace.testing.log_suite import values
+from headrace.testing.log.suite import values
 
 PLACES = [Partition("t", 0), Partition("t", 1), Partition("u", 0)]
 # Where an append may die, and whether it is there afterwards.

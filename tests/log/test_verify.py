@@ -9,7 +9,7 @@ import pytest
 from headrace.errors import LogDamaged
 from headrace.log import EmbeddedLog, Partition, TopicSettings, records
 from headrace.log.embedded.listing import list_segments, segment_path
-from headrace.testing.log_suite import values
+from headrace.testing.log.suite import values
 
 PLACE = Partition("t", 0)
 

@@ -12,8 +12,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from headrace.engine.probing import _try, _without_sharing
-from headrace.engine.session import start_spark
+from headrace.engine.gears.probing import _try, _without_sharing
+from headrace.engine.spark.session import start_spark
 from headrace.plan.finals import Names, store_expression, typed_parts
 from headrace.schema.types import DataType, parse_type
 

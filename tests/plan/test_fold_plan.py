@@ -14,8 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headrace.engine.analysis import plan_view
-from headrace.engine.session import start_spark
+from headrace.engine.spark.analysis import plan_view
+from headrace.engine.spark.session import start_spark
 from headrace.errors import DefinitionError
 from headrace.ledger.entries import MAIN, Holding
 from headrace.model.definitions import Stream, View, Window
@@ -25,8 +25,8 @@ from headrace.plan.fold import INPUT_COLUMNS, plan_fold
 from headrace.plan.tables import Table, TableColumn, quote
 from headrace.schema.types import parse_type
 from headrace.sql import parse_project
-from headrace.store.duckdb import DuckDBStore
-from headrace.testing.store_samples import planned, turn_of
+from headrace.store.duckdb.store import DuckDBStore
+from headrace.testing.store.samples import planned, turn_of
 
 GOLDEN = Path(__file__).parent / "golden"
 STREAM = """

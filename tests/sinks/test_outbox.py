@@ -17,7 +17,7 @@ from headrace.log import (
 )
 from headrace.log.sharing import PRODUCER_HEADER_BYTES
 from headrace.sinks.outbox import publish_entry
-from headrace.testing.log_suite import rows
+from headrace.testing.log.suite import rows
 
 SOURCE = Partition("clicks", 1)
 

@@ -21,9 +21,9 @@ from headrace.plan.tables import Rows, Table, TableColumn
 from headrace.schema.types import parse_type
 from headrace.sinks import emissions
 from headrace.sinks.publishing import Publisher
-from headrace.store.duckdb import DuckDBStore
-from headrace.testing.log_suite import rows
-from headrace.testing.store_samples import (
+from headrace.store.duckdb.store import DuckDBStore
+from headrace.testing.log.suite import rows
+from headrace.testing.store.samples import (
     PLACE,
     delta,
     holding,

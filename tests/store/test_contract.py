@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from headrace.store.base import Store
-from headrace.store.duckdb import DuckDBStore
-from headrace.testing.store_contract import StoreContract
+from headrace.store.duckdb.store import DuckDBStore
+from headrace.testing.store.contract import StoreContract
 
 
 class TestDuckDBStore(StoreContract):

@@ -17,15 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import StoreBusy, StoreError, Unreachable
-from headrace.store.duckdb import DuckDBStore
-from headrace.store.duckdb_schema import SCHEMA, SCHEMA_VERSION
-from headrace.testing.store_samples import counts, read
+from headrace.store.duckdb.schema import SCHEMA, SCHEMA_VERSION
+from headrace.store.duckdb.store import DuckDBStore
+from headrace.testing.store.samples import counts, read
 
 FILL_THE_DISK = """
 import resource, signal, sys
 from headrace.errors import DiskFull
-from headrace.store.duckdb import DuckDBStore
-from headrace.testing.store_samples import counts, delta, holding, planned, stream_holding, turn_of
+from headrace.store.duckdb.store import DuckDBStore
+from headrace.testing.store.samples import counts, delta, holding, planned, stream_holding, turn_of
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 table = counts()
@@ -91,7 +91,7 @@ def test_a_store_that_this_process_has_open_is_busy(tmp_path: Path, read_only: b
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_store_that_another_process_has_open_is_busy(tmp_path: Path, read_only: bool) -> None:
     code = (
-        "import sys; from headrace.store.duckdb import DuckDBStore\n"
+        "import sys; from headrace.store.duckdb.store import DuckDBStore\n"
         "store = DuckDBStore(sys.argv[1]); print(flush=True); sys.stdin.read()"
     )
     path = tmp_path / "store.duckdb"

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from headrace.errors import QueryRefused, StoreError
-from headrace.store.duckdb import DuckDBStore
-from headrace.testing.store_samples import counts, delta, holding, planned, stream_holding, turn_of
+from headrace.store.duckdb.store import DuckDBStore
+from headrace.testing.store.samples import counts, delta, holding, planned, stream_holding, turn_of
 
 LOOT = pa.table({"a": [1]})  # what a replacement scan would find in Python
 

@@ -44,7 +44,7 @@ def write(log: Log, marks: list[Marks], sequence: int) -> None:
 
 
 def book(log: Log) -> MarkerBook:
-    from headrace.engine.timekeeping import Timekeeper
+    from headrace.engine.time.timekeeping import Timekeeper
 
     time = Timekeeper(log)
     time.read()

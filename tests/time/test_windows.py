@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from headrace.engine.session import start_spark
+from headrace.engine.spark.session import start_spark
 from headrace.model.definitions import Query, Stream, View, Window
 from headrace.model.windows import DAY_US
 from headrace.plan.windowing import judged, levels_of

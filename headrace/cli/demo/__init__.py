@@ -1,0 +1,1 @@
+"""`headrace demo`: a shop, its traffic, and a live view of both."""

@@ -1,0 +1,1 @@
+"""Commands on the log: topics, records, groups, and the log's own care."""

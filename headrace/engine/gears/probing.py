@@ -1,0 +1,64 @@
+"""Find the records that a view's expressions fail on: all of them in one Spark job.
+
+Spark has no SQL for "does this fail", but Catalyst has the expression that `try_add` and its kin
+are made of: TryEval, NULL where its child raises. Around a struct, which is never NULL by itself,
+it says just that. It is reached through py4j, since PySpark does not offer it.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+
+from headrace.engine.gears.frames import make_frame
+from headrace.plan.fold import Fold
+
+__all__ = ["failing_rows"]
+
+# A value that two expressions share would be worked out before either, outside of TryEval.
+_SHARING = "spark.sql.subexpressionElimination.enabled"
+
+
+def failing_rows(fold: Fold, session: SparkSession, rows: pa.Table) -> np.ndarray:
+    """Return which rows an expression of the view fails on. What Spark raises passes through."""
+    probe = fold.probe
+    places = np.arange(rows.num_rows, dtype=np.int64)
+    numbered = rows.append_column("__row", pa.array(places))
+    with _without_sharing(session):
+        judged = make_frame(session, numbered)
+        fails = F.lit(False)
+        for number, level in enumerate(probe.levels):
+            tried = f"__level{number}"
+            judged = judged.withColumn(tried, _try(session, dict(level)))
+            names = [name for name, _ in level]
+            judged = judged.select("*", *(F.col(f"{tried}.{name}").alias(name) for name in names))
+            fails = fails | F.col(tried).isNull()
+        if probe.values:
+            # A record that WHERE fails on has no `__skip`, and nothing else is asked of it.
+            values = {f"v{i}": text for i, text in enumerate(probe.values)}
+            fails = fails | _try(session, values).isNull()
+        found = judged.where(fails).select("__row").toArrow()
+    mask = np.zeros(rows.num_rows, dtype=bool)
+    mask[found["__row"].to_numpy()] = True
+    return mask
+
+
+def _try(session: SparkSession, expressions: Mapping[str, str]) -> Column:
+    fields = ", ".join(f"'{name}', {text}" for name, text in expressions.items())
+    struct = F.expr(f"named_struct({fields})")
+    catalyst = session._jvm.org.apache.spark.sql  # type: ignore[union-attr]
+    convert = catalyst.classic.ExpressionUtils
+    tried = catalyst.catalyst.expressions.TryEval(convert.expression(struct._jc))
+    return Column(convert.column(tried))
+
+
+@contextmanager
+def _without_sharing(session: SparkSession) -> Iterator[None]:
+    session.conf.set(_SHARING, "false")
+    try:
+        yield
+    finally:
+        session.conf.unset(_SHARING)

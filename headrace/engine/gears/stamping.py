@@ -1,0 +1,253 @@
+"""Decode and stamp records: the same code in the driver (short turn) and in tasks (long turn)."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace import errors
+from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
+from headrace.errors import HeadraceError
+from headrace.log.base import RECORDS, Partition, Range
+from headrace.model.definitions import Stream
+from headrace.schema.json import Decoded, JsonDecoder
+from headrace.time.clocks import NEVER, UNKNOWN, Clock, Mark, Micros, moves, stamp
+from headrace.time.lateness import BUCKETS, count_lateness
+
+__all__ = [
+    "Clocks",
+    "Dead",
+    "Stamper",
+    "Summary",
+    "failure",
+    "gather",
+    "input_schema",
+    "raise_failure",
+]
+
+# Decoding costs some milliseconds per call, whatever its size: small stored batches are joined.
+_GATHER_RECORDS = 131_072
+_GATHER_BYTES = 16 << 20
+
+_STAMPS = [
+    ("__partition", pa.int32()),
+    ("__offset", pa.int64()),
+    ("__watermark", pa.int64()),
+    ("__side", pa.binary()),
+]
+
+
+def input_schema(decoder: JsonDecoder) -> pa.Schema:
+    """Return the columns of a fold's input: what the decoder yields, and the stamps."""
+    return pa.schema([*list(decoder.schema), *_STAMPS])
+
+
+def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Put batches of records together, without copying them; bounded in records and bytes."""
+    waiting: list[pa.RecordBatch] = []
+    records = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        records += batch.num_rows
+        size += batch.nbytes
+        if records >= _GATHER_RECORDS or size >= _GATHER_BYTES:
+            yield pa.Table.from_batches(waiting, RECORDS)
+            waiting, records, size = [], 0, 0
+    if waiting:
+        yield pa.Table.from_batches(waiting, RECORDS)
+
+
+class Clocks(NamedTuple):
+    """The clock of a partition before and right after each readable record of a batch."""
+
+    clock_us: Micros
+    after_us: Micros
+
+
+class Dead(NamedTuple):
+    """Records of one partition that cannot be used, and why."""
+
+    offsets: pa.Array
+    reasons: pa.Array
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What decoding a range found, besides its rows."""
+
+    stream: str
+    range: Range
+    read: int  # records of the range; a log may leave out offsets
+    accepted: int
+    duplicate: int
+    unguarded: int  # readable records whose arrival nobody stamped
+    dead: Dead
+    end: Clock  # at the end of the range
+    lateness: Mapping[int, int] = field(default_factory=dict)  # bucket to records, if it is learnt
+
+    def to_bytes(self) -> bytes:
+        """Return the summary as bytes, to travel through Spark."""
+        counts = [self.read, self.accepted, self.duplicate, self.unguarded]
+        head = [self.stream, *self.range.partition, *self.range[1:], *counts]
+        table = pa.table({"offset": self.dead.offsets, "reason": self.dead.reasons})
+        table = table.replace_schema_metadata(
+            {"summary": json.dumps([*head, [*self.lateness.items()], *self.end])}
+        )
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return bytes(sink.getvalue())
+
+    @staticmethod
+    def from_bytes(data: bytes) -> "Summary":
+        """Return the summary that `to_bytes` wrote, or raise the error that `failure` wrote."""
+        table = pa.ipc.open_stream(data).read_all().combine_chunks()
+        raise_failure(table)
+        head = json.loads(table.schema.metadata[b"summary"])
+        stream, topic, partition, start, end = head[:5]
+        read, accepted, duplicate, unguarded, lateness = head[5:10]
+        dead = Dead(table["offset"].combine_chunks(), table["reason"].combine_chunks())
+        range = Range(Partition(topic, partition), start, end)
+        counts = read, accepted, duplicate, unguarded
+        return Summary(stream, range, *counts, dead, Clock(*head[10:]), dict(lateness))
+
+
+def raise_failure(told: pa.Table) -> None:
+    """Raise the error that a task told with `failure`, if this is one."""
+    if found := told.schema.metadata.get(b"failure"):
+        name, message = json.loads(found)
+        raise getattr(errors, name)(message)
+
+
+def failure(error: HeadraceError) -> bytes:
+    """Return, in place of what a task found, why it could not read the log or its state.
+
+    Raised in the task it would be one of Spark's errors, and be taken for the view's fault.
+    """
+    schema = pa.schema([], {"failure": json.dumps([type(error).__name__, str(error)])})
+    sink = pa.BufferOutputStream()
+    pa.ipc.new_stream(sink, schema).close()
+    return bytes(sink.getvalue())
+
+
+class Stamper:
+    """Decodes and stamps one range, batch by batch, in offset order.
+
+    `clock` is the one at the range's start; `marks` act after it, up to the range's end.
+    `duplicates` move the clock and are left out. `clocks` are those of the last batch's rows,
+    where ids are unique. The lateness of records is counted where a delay is learnt from it, or
+    when asked for.
+    """
+
+    clocks: Clocks
+
+    def __init__(
+        self,
+        stream: Stream,
+        range: Range,
+        clock: Clock,
+        decoder: JsonDecoder,
+        *,
+        marks: Sequence[Mark] = (),
+        duplicates: OffsetSet = NO_OFFSETS,
+        counts_lateness: bool | None = None,
+    ) -> None:
+        self.stream = stream
+        self._counts_lateness = (
+            stream.adaptive is not None if counts_lateness is None else counts_lateness
+        )
+        self._range = range
+        self._clock = clock
+        self._marks = list(marks)
+        self._decoder = decoder
+        self._duplicates = duplicates
+        self._read = self._accepted = self._duplicate = self._unguarded = 0
+        self._lateness = np.zeros(BUCKETS, np.int64)
+        self._dead: list[Dead] = []
+        self._schema = input_schema(decoder)
+
+    def decode(self, records: pa.Table) -> Decoded:
+        """Decode one batch, and keep what is dead."""
+        return self.accept(records, self._decoder.decode(records["value"]))
+
+    def accept(self, records: pa.Table, decoded: Decoded) -> Decoded:
+        """Take a batch that was decoded together with others, and keep what is dead."""
+        if len(decoded.dead):
+            offsets = records["offset"].take(decoded.dead).combine_chunks()
+            self._dead.append(Dead(offsets, decoded.reasons))
+        self._read += records.num_rows
+        return decoded
+
+    def stamp(self, records: pa.Table, decoded: Decoded) -> pa.RecordBatch:
+        """Return the readable records of a decoded batch as input of a fold."""
+        count = records.num_rows
+        readable = np.ones(count, dtype=bool)
+        readable[decoded.dead.to_numpy()] = False
+        watermarks: pa.Array
+        if self.stream.event_time is None:
+            watermarks = pa.nulls(count, pa.int64())
+        else:
+            stamped_us = self._stamp(records, decoded, readable)
+            watermarks = pa.array(stamped_us, mask=stamped_us == NEVER)
+        partition = pa.repeat(pa.scalar(self._range.partition.number, pa.int32()), count)
+        offsets = records["offset"].combine_chunks()
+        stamps = [partition, offsets, watermarks, pa.nulls(count, pa.binary())]
+        rows = pa.record_batch([*decoded.rows.columns, *stamps], schema=self._schema)
+        kept = readable
+        if self._duplicates.bits:
+            kept = readable & ~self._duplicates.holds(offsets.to_numpy())
+            self._duplicate += int(readable.sum() - kept.sum())
+        if not kept.all():
+            rows = rows.filter(pa.array(kept))
+        self._accepted += rows.num_rows
+        if self.stream.event_time is not None and records["arrival"].null_count:
+            unstamped = pc.is_null(records["arrival"]).to_numpy()
+            self._unguarded += int((unstamped & readable).sum())
+        return rows
+
+    def move_clock(self, records: pa.Table, decoded: Decoded) -> None:
+        """Move the clock over a batch without stamping it."""
+        if self.stream.event_time is not None:
+            readable = np.ones(records.num_rows, dtype=bool)
+            readable[decoded.dead.to_numpy()] = False
+            self._stamp(records, decoded, readable)
+
+    def summary(self) -> Summary:
+        """Return what was found, once the whole range went through."""
+        dead = Dead(
+            pa.concat_arrays([part.offsets for part in self._dead] or [pa.array([], pa.int64())]),
+            pa.concat_arrays([part.reasons for part in self._dead] or [pa.array([], pa.string())]),
+        )
+        counts = self._read, self._accepted, self._duplicate, self._unguarded
+        end = self._clock.marked(self._marks)
+        buckets = np.flatnonzero(self._lateness)
+        lateness = dict(zip(buckets.tolist(), self._lateness[buckets].tolist(), strict=True))
+        return Summary(self.stream.name, self._range, *counts, dead, end, lateness)
+
+    def _stamp(self, records: pa.Table, decoded: Decoded, readable: np.ndarray) -> np.ndarray:
+        """Return the watermarks of a batch, and move the clock over it."""
+        event_times = decoded.rows[self.stream.event_time].cast(pa.int64())
+        arrivals = records["arrival"].cast(pa.int64())
+        moves_us = moves(
+            pc.fill_null(event_times, NEVER).to_numpy(zero_copy_only=False),
+            pc.fill_null(arrivals, UNKNOWN).to_numpy(),
+            readable,
+        )
+        here: list[Mark] = []
+        offsets = None
+        if self._marks and len(moves_us):
+            offsets = records["offset"].to_numpy()
+            here = [mark for mark in self._marks if mark.offset <= offsets[-1]]
+            self._marks = self._marks[len(here) :]
+        stamped = stamp(moves_us, self._clock, offsets=offsets, marks=here)
+        self._clock = stamped.end
+        if self._counts_lateness:
+            self._lateness += count_lateness(moves_us, stamped.clocks_us)
+        if self.stream.unique is not None:
+            before = stamped.clocks_us[readable]
+            self.clocks = Clocks(before, np.maximum(before, moves_us[readable]))
+        return stamped.watermarks_us

@@ -1,0 +1,1 @@
+"""Spark itself: Java, the session, its errors in our words, and what it says of types."""

@@ -1,0 +1,64 @@
+"""Start the Spark session that turns run in."""
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from importlib import resources
+
+from pyspark.sql import SparkSession
+
+from headrace.engine.spark.java import find_java_home
+from headrace.errors import EngineError
+
+__all__ = ["start_spark"]
+
+_SETTINGS = {
+    "spark.app.name": "headrace",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.scheduler.mode": "FAIR",
+    "spark.locality.wait": "0",
+    # A turn is one small job: a shuffle over 200 partitions or a replan would cost more than it.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # A task takes a turn's rows as Arrow, not as rows that the driver unpacked and serialised.
+    "spark.sql.execution.arrow.localRelationThreshold": "0",
+    # A turn's plan is new each time; keeping finished ones would only fill memory.
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.sql.codegen.cache.maxEntries": "1000",
+}
+
+
+def start_spark(
+    *, master: str = "local[*]", settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Start Spark, or return the session this process has. JavaMissing, EngineError."""
+    # PySpark logs every failed query with its stack trace; a failed record is no news here.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    os.environ["JAVA_HOME"] = str(find_java_home())
+    # Without it workers use whatever python3 is on PATH, which lacks our packages.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(master)
+    quiet = resources.files("headrace.engine.spark") / "log4j2.properties"
+    cores = os.cpu_count() or 1
+    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
+    builder = builder.config("spark.sql.shuffle.partitions", str(cores))
+    for name, value in {**_SETTINGS, **(settings or {})}.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        raise EngineError(
+            f"Spark does not start: {error}. JAVA_HOME is {os.environ['JAVA_HOME']}; see "
+            f"[spark] in headrace.toml for its settings."
+        ) from error

@@ -1,0 +1,1 @@
+"""Markers: read, written, and learnt from what stands still or comes late."""

@@ -1,0 +1,269 @@
+"""Draw up what a turn did: counters, positions, clocks, outbox, seeds, as one Commit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.engine.gears.folding import Outcome
+from headrace.engine.gears.offset_sets import OffsetSet
+from headrace.engine.gears.stamping import Dead, Summary
+from headrace.engine.gears.uniqueness import Stepped
+from headrace.engine.turn.emitting import Emitting
+from headrace.engine.turn.outset import Outset
+from headrace.engine.unit import Unit
+from headrace.errors import EngineError
+from headrace.ledger.entries import (
+    Commit,
+    Counters,
+    Emission,
+    HoldingState,
+    OutboxEntry,
+    Owner,
+    PlannedTurn,
+    Progress,
+    Seed,
+    SetAside,
+    StreamPartition,
+    TurnReport,
+)
+from headrace.log.base import Partition, Range
+from headrace.model.definitions import Stream
+from headrace.plan.fold import Fold
+from headrace.plan.tables import Table
+
+__all__ = ["Accounts"]
+
+MAX_REASON_CHARACTERS = 500
+
+
+class Accounts:
+    """A turn's books. A view can still be set aside until the commit succeeds."""
+
+    def __init__(
+        self,
+        unit: Unit,
+        planned: PlannedTurn,
+        outset: Outset,
+        stepped: Mapping[str, Stepped],
+        summaries: Sequence[Summary],
+        outcomes: dict[Fold, Outcome],
+        asides: Sequence[SetAside],
+        emitting: Emitting,
+    ) -> None:
+        self._unit = unit
+        self._planned = planned
+        self._outset = outset
+        self._stepped = stepped
+        self._summaries = summaries
+        self._outcomes = outcomes
+        self._asides = list(asides)
+        self._emitting = emitting
+
+    def set_aside(self, view: str, reason: str) -> None:
+        """Leave a view out of this turn, as failed."""
+        fold = next(fold for fold in self._outcomes if fold.name == view)
+        del self._outcomes[fold]
+        self._asides.append(SetAside(view, fold.version, reason, HoldingState.FAILED))
+
+    def commit(self, gear: str, milliseconds: Mapping[str, float]) -> Commit:
+        """Return the turn as one value. EngineError: a record was lost or made up on the way."""
+        self._check_whole()
+        counters = {**self._stream_counters(), **self._view_counters()}
+        dead = sum(len(summary.dead.offsets) for summary in self._summaries)
+        report = TurnReport(
+            self._planned.unit,
+            self._planned.turn,
+            gear,
+            sum(summary.read for summary in self._summaries),
+            sum(outcome.late_records for outcome in self._outcomes.values()),
+            dead + sum(outcome.dead_count for outcome in self._outcomes.values()),
+            dict(milliseconds),
+        )
+        # A unit that is left without a view to fold stays where it is: the view will read this
+        # range again.
+        alone = not self._outcomes and bool(self._asides) and not self._owned()
+        return Commit(
+            self._planned,
+            self._unit.time_offset if alone else self._outset.time_offset,
+            {} if alone else self._progress(),
+            self._deltas(),
+            counters,
+            tuple(self._outbox()),
+            report,
+            tuple(self._asides),
+            self._outset.void_markers,
+            self._emissions(),
+            seeds=tuple(self._seeds()),
+            manifests={} if alone else {name: found.runs for name, found in self._stepped.items()},
+        )
+
+    def _deltas(self) -> dict[Table, tuple[pa.Table, ...]]:
+        """Return what is merged into every table, nothing also: rows may leave it all the same."""
+        deltas: dict[Table, tuple[pa.Table, ...]] = {}
+        for fold, outcome in self._outcomes.items():
+            deltas[fold.table] = tuple(outcome.deltas)
+            for table in fold.table.children:
+                deltas[table] = tuple(outcome.items.get(table, ()))
+        return deltas
+
+    def _check_whole(self) -> None:
+        """Refuse to commit a position if what was read does not reach from end to end."""
+        reached = {
+            (entry.stream, entry.range.partition): entry.range.start
+            for entry in self._planned.ranges
+        }
+        for summary in self._summaries:
+            place = (summary.stream, summary.range.partition)
+            if reached.get(place) == summary.range.start:
+                reached[place] = summary.range.end
+        for stream, range in self._planned.ranges:
+            if (end := reached[stream, range.partition]) != range.end:
+                raise EngineError(
+                    f"{range.partition}@{end}, turn {self._planned.turn}: the turn was to read "
+                    f"stream {stream} up to offset {range.end}, and this part is missing. The turn "
+                    f"is not committed. This is a fault of Headrace; please report it."
+                )
+
+    def _emissions(self) -> tuple[Emission, ...]:
+        before = self._unit.progress
+        after = {**before, **self._progress()}
+        return tuple(self._emitting.of_turn(self._outcomes, before, after))
+
+    def _owned(self) -> list[str]:
+        return [name for name, source in self._unit.sources.items() if source.owned]
+
+    def _progress(self) -> dict[StreamPartition, Progress]:
+        # Also of partitions that nothing was read of: a marker may have moved their clocks, and
+        # one that was added counts for W from now on.
+        progress = {
+            key: place
+            for key, place in self._outset.progress.items()
+            if place != self._unit.progress[key] or key in self._unit.added
+        }
+        for summary in self._summaries:  # in offset order: the last one of a partition counts
+            key = StreamPartition(summary.stream, summary.range.partition.number)
+            progress[key] = Progress(summary.range.end, summary.end)
+        return progress
+
+    def _stream_counters(self) -> dict[Owner, Counters]:
+        counters: dict[Owner, Counters] = {}
+        for name in self._owned():
+            summaries = [summary for summary in self._summaries if summary.stream == name]
+            counters[self._unit.sources[name].owner] = {
+                "read": sum(summary.read for summary in summaries),
+                "accepted": sum(summary.accepted for summary in summaries),
+                "dead": sum(len(summary.dead.offsets) for summary in summaries),
+                "duplicate": self._count_duplicates(name, summaries),
+                "unguarded": sum(summary.unguarded for summary in summaries),
+            }
+        return counters
+
+    def _count_duplicates(self, stream: str, summaries: Sequence[Summary]) -> int:
+        """Return how many records were left out, which have to be those that step 4 named."""
+        left_out = sum(summary.duplicate for summary in summaries)
+        named = sum(len(found.offsets()) for found in self._duplicates(stream).values())
+        if left_out != named:
+            raise EngineError(
+                f"stream {stream}, turn {self._planned.turn}: {named} records are duplicates, but "
+                f"{left_out} were left out. The turn is not committed. This is a fault of "
+                f"Headrace; please report it."
+            )
+        return left_out
+
+    def _duplicates(self, stream: str) -> Mapping[int, OffsetSet]:
+        return self._stepped[stream].duplicates if stream in self._stepped else {}
+
+    def _view_counters(self) -> dict[Owner, Counters]:
+        counters: dict[Owner, Counters] = {}
+        for fold, outcome in self._outcomes.items():
+            seen = sum(s.accepted for s in self._summaries if s.stream == fold.stream.name)
+            matched = outcome.records + outcome.late_throughout
+            pairs = outcome.folded + outcome.late_pairs
+            skipped = outcome.skipped
+            if not fold.view.query.grouped and fold.view.query.where is not None:
+                skipped = seen - outcome.dead_count - matched
+            overlap = fold.cut is not None and fold.cut.overlaps
+            if not overlap and pairs != matched:
+                raise EngineError(
+                    f"view {fold.name}, turn {self._planned.turn}: {matched} records matched, but "
+                    f"{pairs} were folded or late. The turn is not committed. This is a fault of "
+                    f"Headrace; please report it."
+                )
+            if seen != skipped + outcome.dead_count + matched:
+                raise EngineError(
+                    f"view {fold.name}, turn {self._planned.turn}: {seen} records were seen, but "
+                    f"{skipped} skipped, {outcome.dead_count} dead and {matched} matched. The turn "
+                    f"is not committed. This is a fault of Headrace; please report it."
+                )
+            counters[Owner("view", fold.name, fold.version)] = {
+                "seen": seen,
+                "skipped": skipped,
+                "dead": outcome.dead_count,
+                "matched": matched,
+                "pairs": pairs,
+                "folded": outcome.folded,
+                "late": outcome.late_pairs,
+                "corrected": outcome.corrected,
+            }
+        return counters
+
+    def _outbox(self) -> Iterable[OutboxEntry]:
+        for name in self._owned():
+            source = self._unit.sources[name]
+            dead: dict[int, list[Dead]] = {}
+            for summary in self._summaries:
+                if summary.stream == name:
+                    dead.setdefault(summary.range.partition.number, []).append(summary.dead)
+            yield from _entries(f"{name}.dead", source.stream.topic, source.version, dead)
+            if source.stream.duplicates == "topic":
+                found = {
+                    number: [_duplicates_of(source.stream, offsets)]
+                    for number, offsets in self._duplicates(name).items()
+                }
+                topic = f"{name}.duplicate"
+                yield from _entries(topic, source.stream.topic, source.version, found)
+        for fold, outcome in self._outcomes.items():
+            topic = fold.stream.topic
+            yield from _entries(f"{fold.name}.dead", topic, fold.version, outcome.dead)
+            yield from _entries(f"{fold.name}.late", topic, fold.version, outcome.late)
+
+    def _seeds(self) -> Iterable[Seed]:
+        """Keep a clock about every `seed_records` offsets, of the streams that the unit owns."""
+        every = self._unit.settings.seed_records
+        for summary in self._summaries:
+            source = self._unit.sources[summary.stream]
+            start, end = summary.range.start, summary.range.end
+            if source.owned and start // every != end // every:
+                place = Progress(end, summary.end)
+                partition = summary.range.partition.number
+                time_offset = self._outset.time_offset
+                yield Seed(summary.stream, source.version, partition, place, time_offset)
+
+
+def _duplicates_of(stream: Stream, found: OffsetSet) -> Dead:
+    offsets = pa.array(found.offsets(), pa.int64())
+    within = timedelta(microseconds=stream.unique_within_us)
+    reason = (
+        f"duplicate: a record with the same {stream.unique} stands before it in the partition, "
+        f"and the clock has not moved on by more than {within} since"
+    )
+    return Dead(offsets, pa.repeat(pa.scalar(reason), len(offsets)))
+
+
+def _entries(
+    topic: str, source_topic: str, version: str, found: Mapping[int, Sequence[Dead]]
+) -> Iterable[OutboxEntry]:
+    for number, parts in sorted(found.items()):
+        offsets = pa.concat_arrays([part.offsets for part in parts])
+        reasons = pa.concat_arrays([part.reasons for part in parts])
+        # Spark quotes the value in some errors, and a header has to fit beside the record.
+        reasons = pc.utf8_slice_codeunits(reasons, 0, MAX_REASON_CHARACTERS)
+        if not len(offsets):
+            continue
+        order = pc.sort_indices(offsets)
+        offsets, reasons = offsets.take(order), reasons.take(order)
+        partition = Partition(source_topic, number)
+        source = Range(partition, offsets[0].as_py(), offsets[-1].as_py() + 1)
+        yield OutboxEntry(topic, source, f"{topic}@{version}", offsets, reasons)

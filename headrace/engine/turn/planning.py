@@ -1,0 +1,247 @@
+"""Decide what a unit's next turn reads: its ranges, its gear, and the markers that act on them.
+
+Promises:
+- Every plan first reads the topic of markers to its end, and nobody writes a marker between that
+  and the journal: it would act on records of that very turn.
+- A unit that follows another one reads no further than it. Nobody reads further than the main one
+  has, records of the topics it reads and markers.
+- No plan is made, not even to wait, at a position that the log does not have. PositionLost.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+
+from headrace.engine.time.marking import Marking
+from headrace.engine.time.timekeeping import Timekeeper
+from headrace.engine.turn.outset import Outset, passed, set_out, with_marks
+from headrace.engine.turn.ranges import backlog, check_position, plan_ranges
+from headrace.engine.unit import Source, Unit
+from headrace.ledger.entries import MAIN, HoldingState, PlannedTurn, Progress, StreamPartition
+from headrace.log.base import Extent, Log, Partition
+from headrace.log.names import TIME_TOPIC
+from headrace.model.definitions import Stream
+from headrace.project.settings import Settings
+from headrace.store.base import Store
+from headrace.time.clocks import Clock
+from headrace.time.markers import Place
+
+__all__ = ["Ends", "Planner"]
+
+logger = logging.getLogger("headrace.engine")
+
+# Of markers that are held in memory; those that everybody has passed go first.
+MAX_MARKS = 10_000
+
+# (stream, partition of its topic) -> offset
+Ends = Mapping[tuple[str, Partition], int]
+
+
+class Planner:
+    """Plans the turns of an engine's units. With `ends` no turn reads further than those offsets.
+
+    `units` tells the units there are now, `has_to_tell` whether a sink of one waits to be told.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        store: Store,
+        settings: Settings,
+        units: Callable[[], Mapping[str, Unit]],
+        has_to_tell: Callable[[Unit], bool],
+        *,
+        wall: Callable[[], int],
+        ends: Ends | None = None,
+    ) -> None:
+        time_end = None if ends is None else ends.get((TIME_TOPIC, Partition(TIME_TOPIC, 0)), 0)
+        self.time = Timekeeper(log, end=time_end)
+        self.marking = Marking(self.time, wall)
+        self.epoch = 0
+        self._log = log
+        self._store = store
+        self._settings = settings
+        self._units = units
+        self._has_to_tell = has_to_tell
+        self._ends = ends
+
+    def begin(self, *, writes: bool) -> int:
+        """Take over from every engine before, in the store and, if it writes, in the log."""
+        self.time.read()
+        self.epoch = self._store.begin_epoch(self.time.book.epoch)
+        if writes:
+            self.time.begin(self.epoch)
+        return self.epoch
+
+    def begin_unit(self, unit: Unit) -> None:
+        """Check that a unit can go on where it stands, and where a turn of it was interrupted.
+
+        What is in its topics by now was perhaps read before, for a store that is gone.
+        """
+        planned = self._store.journalled(unit.name)
+        if planned is not None:
+            self.marking.reached(planned)
+        if unit.state is HoldingState.FAILED:
+            return
+        self.extents(unit)
+        for source in unit.sources.values():
+            for partition, extent in self.partitions(source.stream).items():
+                place = Place(source.stream.name, partition.topic, partition.number)
+                self.marking.begins(place, extent.end_offset)
+        for stream, range in () if planned is None else planned.ranges:
+            topic = range.partition.topic
+            if unit.topics().get(stream) == topic:
+                check_position(range.partition, range.end, self._log.extents(topic))
+
+    def decide(self, unit: Unit, max_records: int | None) -> tuple[PlannedTurn, Outset] | None:
+        """Decide what a unit's next turn reads, and with which markers; None: nothing new."""
+        main = self._units()[MAIN]
+        # Nobody writes a marker between what is read of them here and what is journalled: it
+        # would act on records of this very turn.
+        with self.time.lock:
+            self.notice_partitions(unit)
+            extents = self.extents(unit)
+            self.time.read()
+            if unit is main and self.time.writes:
+                self.marking.mark_due(unit, extents if self._ends is None else None)
+            if len(self.time.book) > MAX_MARKS:
+                self._forget_marks()
+            # After the extents: a marker that acts on what the main unit has read is known to it.
+            until = self.time.book.end_offset if unit is main else main.time_offset
+            outset = set_out(unit, self.time.book, until)
+            planned = self._journalled(unit) or self._plan(unit, extents, max_records)
+            if planned is None:
+                moved = unit.added or outset.progress != unit.progress
+                if not moved and not self._has_to_tell(unit):
+                    unit.time_offset = until
+                    return None
+                planned = PlannedTurn(unit.name, unit.turn + 1, self.epoch, ())
+            self.marking.reached(planned)
+            return planned, with_marks(outset, unit, self.time.book, planned)
+
+    def _plan(
+        self, unit: Unit, extents: Mapping[StreamPartition, Extent], max_records: int | None
+    ) -> PlannedTurn | None:
+        ends = {key: extent.end_offset for key, extent in extents.items()}
+        waiting = backlog(unit.progress, ends)
+        if waiting == 0:
+            return None
+        limit = unit.pace.limit(waiting) if max_records is None else max_records
+        limit = min(limit, self._settings.max_turn_records)
+        short = limit <= self._settings.short_turn_records
+        ranges = plan_ranges(
+            self._log,
+            unit.topics(),
+            unit.progress,
+            extents,
+            max_records=limit,
+            max_bytes=self._settings.short_turn_bytes if short else self._settings.max_turn_bytes,
+        )
+        return PlannedTurn(unit.name, unit.turn + 1, self.epoch, ranges)
+
+    def _journalled(self, unit: Unit) -> PlannedTurn | None:
+        """Return the turn that a crash interrupted, if the definitions still read it so."""
+        if not unit.resumes:
+            return None
+        unit.resumes = False
+        planned = self._store.journalled(unit.name)
+        if planned is None or planned.turn != unit.turn + 1:
+            return None
+        topics = unit.topics()
+        for stream, range in planned.ranges:
+            place = unit.progress.get(StreamPartition(stream, range.partition.number))
+            if place is None or place.offset != range.start:
+                return None
+            if topics.get(stream) != range.partition.topic:
+                return None
+        return PlannedTurn(unit.name, planned.turn, self.epoch, planned.ranges)
+
+    def notice_partitions(self, unit: Unit) -> None:
+        """Let a unit read partitions that were added to its topics, from their first record.
+
+        The next turn enters them in the ledger, be there anything to read or not: W of the stream
+        is theirs too.
+        """
+        for name, source in unit.sources.items():
+            clock = Clock(delay_us=source.stream.delay_us)
+            added = {
+                StreamPartition(name, partition.number): Progress(clock=clock)
+                for partition in self.partitions(source.stream)
+                if StreamPartition(name, partition.number) not in unit.progress
+            }
+            if added:
+                # First the marker: without it nobody would find them added when it is tried again.
+                if unit.name == MAIN and self.time.writes:
+                    self.marking.mark_new(unit, source.stream, (key.partition for key in added))
+                logger.info("%s: reads %d partitions that were added", name, len(added))
+                unit.progress = {**unit.progress, **added}
+                unit.added.update(added)
+
+    def partitions(self, stream: Stream) -> dict[Partition, Extent]:
+        """Return the partitions of a stream that may be read, and what they hold."""
+        return {
+            partition: extent
+            for partition, extent in self._log.extents(stream.topic).items()
+            if self._ends is None or (stream.name, partition) in self._ends
+        }
+
+    def _forget_marks(self) -> None:
+        """Let go of markers that every unit has passed; a new engine reads them again."""
+        self.time.book.forget(passed(self._units().values()))
+
+    def gear(self, planned: PlannedTurn) -> str:
+        """Return the gear of a turn: short for what the driver can hold."""
+        size = sum(self._log.measure(entry.range) for entry in planned.ranges)
+        short = (
+            planned.records <= self._settings.short_turn_records
+            and size <= self._settings.short_turn_bytes
+        )
+        return "short" if short else "long"
+
+    def extents(self, unit: Unit) -> dict[StreamPartition, Extent]:
+        """Return how far a unit may read now: the log's end, and no further than its leader.
+
+        PositionLost: it stands where the log has nothing.
+        """
+        extents: dict[StreamPartition, Extent] = {}
+        for name, source in unit.sources.items():
+            topic = source.stream.topic
+            of_topic = self._log.extents(topic)
+            leader = self._leader(unit, source)
+            for key, place in unit.progress.items():
+                if key.stream != name:
+                    continue
+                check_position(Partition(topic, key.partition), place.offset, of_topic)
+                first, end = of_topic[Partition(topic, key.partition)]
+                if leader is not None:
+                    end = leader.progress.get(key, Progress()).offset
+                if self._ends is not None:
+                    end = min(end, self._ends.get((name, Partition(topic, key.partition)), 0))
+                extents[key] = Extent(first, end)
+        return extents
+
+    def _leader(self, unit: Unit, source: Source) -> Unit | None:
+        """Return the unit that another reads a stream no further than; None: to the log's end.
+
+        The one that brings this version of the stream, or the main one if it reads that topic.
+        """
+        for other in self._units().values():
+            held = other.sources.get(source.stream.name)
+            if not source.owned and held is not None and held.owned and held.owner == source.owner:
+                return other
+        main = self._units()[MAIN]
+        follows = main.topics().get(source.stream.name) == source.stream.topic
+        return main if unit is not main and follows else None
+
+    def lag(self, unit: Unit) -> int:
+        """Return how many records a unit has still to read."""
+        ends = {key: extent.end_offset for key, extent in self.extents(unit).items()}
+        return backlog(unit.progress, ends)
+
+    def stop_at_the_end(self) -> None:
+        """Read no further than the log's end as it is now."""
+        self._ends = {
+            (name, partition): extent.end_offset
+            for unit in self._units().values()
+            for name, topic in unit.topics().items()
+            for partition, extent in self._log.extents(topic).items()
+        }

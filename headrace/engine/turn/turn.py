@@ -1,0 +1,205 @@
+"""One turn of the wheel: plain Spark batch work over an exact range of the log."""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import SparkSession
+
+from headrace import faults
+from headrace.engine.gears.folding import Outcome, TooManyFailures
+from headrace.engine.gears.gears import Gear, LongGear, ShortGear
+from headrace.engine.gears.stamping import Summary
+from headrace.engine.turn.accounts import Accounts
+from headrace.engine.turn.emitting import Emitting
+from headrace.engine.turn.outset import Outset
+from headrace.engine.unit import Unit
+from headrace.errors import MergeFailed, ViewFailed
+from headrace.ledger.entries import (
+    HoldingState,
+    PlannedTurn,
+    SetAside,
+    TurnReport,
+)
+from headrace.log.base import Log
+from headrace.operators.state import StateFolder
+from headrace.plan.fold import Fold
+from headrace.sinks.publishing import Publisher
+from headrace.store.base import Store
+
+__all__ = ["Tools", "take_turn"]
+
+# A unit whose views fail on more records in a turn stays apart: finding them takes a while.
+FEW_FAILURES = 5
+
+logger = logging.getLogger("headrace.turn")
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a turn works with. Without a publisher nothing is written to the log."""
+
+    spark: SparkSession
+    log: Log
+    store: Store
+    pool: ThreadPoolExecutor
+    emitting: Emitting
+    state: StateFolder
+    publisher: Publisher | None
+
+    def tidy(self, files: Collection[str]) -> None:
+        """Remove those files of state that no manifest names any more."""
+        with self.store.open() as snapshot:
+            named = {run.file for runs in snapshot.manifests().values() for run in runs}
+        self.state.remove(set(files) - named)
+
+
+@dataclass
+class Stopwatch:
+    """Milliseconds per step."""
+
+    milliseconds: dict[str, float] = field(default_factory=dict)
+    _since: float = field(default_factory=time.perf_counter)
+
+    def lap(self, step: str) -> None:
+        """Note the time since the last lap."""
+        now = time.perf_counter()
+        self.milliseconds[step] = round((now - self._since) * 1000, 1)
+        self._since = now
+
+
+def take_turn(
+    unit: Unit,
+    tools: Tools,
+    planned: PlannedTurn,
+    outset: Outset,
+    *,
+    gear_name: str,
+    note: Callable[[Unit, Sequence[Summary]], None],
+) -> TurnReport:
+    """Carry out one planned turn of a unit; return what it did.
+
+    `note` is told what was read, once that is committed, be it published or not.
+
+    1. **Plan**: the range of every partition is journalled; after a crash it runs again.
+    2. **Read** and decode values to typed columns; what fails is dead, with the reason.
+    3. **Stamp** each record with its watermark, in offset order within its partition.
+    4. **Step** the keyed operators: duplicates are found, and new files of state written.
+    5. **Fold**: each view splits off late records; Spark aggregates the rest into a small delta.
+    6. **Stage** the deltas; nobody can see them yet.
+    7. **Commit** deltas, positions, clocks, state, counters, outbox and what sinks are told in one
+       transaction.
+    8. **Publish** the outbox and the sinks' rows to their topics, once whatever crashes.
+
+    A view whose work fails is set aside at the position where the turn began, and the turn is
+    committed without it. In a long turn tasks do steps 2 and 3 while Spark runs step 5.
+    """
+    watch = Stopwatch()
+    # 1. Plan
+    tools.store.journal(planned)
+    faults.reach("after_plan")
+    watch.lap("plan")
+    known = {run.file for runs in unit.runs.values() for run in runs}
+    gear: Gear
+    if gear_name == "long":
+        gear = LongGear(unit, tools.spark, tools.log, tools.store, planned, outset, tools.state)
+    else:
+        gear = ShortGear(unit, tools.spark, tools.log, planned, outset, tools.state)
+    try:
+        # 2. Read
+        gear.read()
+        faults.reach("after_read")
+        watch.lap("read")
+        # 3. Stamp
+        gear.stamp()
+        faults.reach("after_stamp")
+        watch.lap("stamp")
+        # 4. Step
+        gear.step()
+        faults.reach("after_step")
+        watch.lap("step")
+        # 5. Fold
+        outcomes, asides = _fold_views(unit, tools.pool, gear)
+        summaries = gear.summaries()
+        accounts = Accounts(
+            unit, planned, outset, gear.stepped, summaries, outcomes, asides, tools.emitting
+        )
+        faults.reach("after_fold")
+        watch.lap("fold")
+    except Exception:
+        tools.state.remove(_files(gear) - known)  # the turn may be tried again, with files anew
+        raise
+    finally:
+        gear.close()
+    # 6. Stage
+    for fold, outcome in list(outcomes.items()):
+        try:
+            outcome.deltas = [tools.store.stage(fold.table, delta) for delta in outcome.deltas]
+            for table, rows in outcome.items.items():
+                outcome.items[table] = [tools.store.stage(table, delta) for delta in rows]
+        except MergeFailed as error:
+            accounts.set_aside(error.view, str(error))
+    faults.reach("after_stage")
+    watch.lap("stage")
+    # 7. Commit
+    while True:
+        commit = accounts.commit(gear.name, watch.milliseconds)
+        try:
+            tools.store.commit(commit)
+            break
+        except MergeFailed as error:
+            # The delta passed Spark and does not fit its table: that view alone is set aside.
+            accounts.set_aside(error.view, str(error))
+    unit.failing = sum(outcome.dead_count for outcome in outcomes.values()) > FEW_FAILURES
+    # The markers first: a unit that follows this one must know those that act on what it reads.
+    unit.time_offset = commit.time_offset
+    unit.progress.update(commit.progress)
+    unit.added.difference_update(commit.progress)
+    unit.runs.update(commit.manifests)
+    if gear.stepped:
+        tools.tidy(known | _files(gear))
+    unit.turn = planned.turn
+    tools.emitting.told(commit.emissions)
+    for aside in commit.set_aside:
+        logger.warning("view %s is set aside: %s", aside.view, aside.reason)
+        unit.leave(aside)
+    note(unit, summaries)
+    watch.lap("commit")
+    # 8. Publish
+    if tools.publisher is not None and (commit.outbox or commit.emissions):
+        waits = {"outbox": bool(commit.outbox), "emissions": bool(commit.emissions)}
+        tools.publisher.publish(planned.epoch, **waits)
+    watch.lap("publish")
+    return replace(commit.report, milliseconds=watch.milliseconds)
+
+
+def _files(gear: Gear) -> set[str]:
+    return {run.file for found in gear.stepped.values() for run in found.runs}
+
+
+def _fold_views(
+    unit: Unit, pool: ThreadPoolExecutor, gear: Gear
+) -> tuple[dict[Fold, Outcome], list[SetAside]]:
+    def attempt(fold: Fold) -> Outcome | SetAside:
+        try:
+            return gear.fold(fold)
+        except ViewFailed as error:
+            return SetAside(fold.name, fold.version, str(error), HoldingState.FAILED)
+        except TooManyFailures:
+            reason = (
+                f"its expressions fail on so many records that finding them would hold up the "
+                f"others, so it goes on by itself; {fold.name}.dead has the reasons. Guard the "
+                f"expressions, for example with try_divide or try_cast."
+            )
+            return SetAside(fold.name, fold.version, reason, HoldingState.BUILDING)
+
+    outcomes: dict[Fold, Outcome] = {}
+    asides: list[SetAside] = []
+    for fold, result in zip(unit.folds, pool.map(attempt, unit.folds), strict=True):
+        if isinstance(result, SetAside):
+            asides.append(result)
+        else:
+            outcomes[fold] = result
+    return outcomes, asides

@@ -1,0 +1,1 @@
+"""Versions of definitions: what changed, and what is swapped in together."""

@@ -1,0 +1,160 @@
+"""Write all that a turn did, within the caller's transaction."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import duckdb
+import pyarrow as pa
+
+from headrace.errors import MergeFailed
+from headrace.ledger.entries import Commit, OutboxEntry, Seed
+from headrace.plan.tables import Table, watermark_of
+from headrace.store.duckdb.emission import Teller
+from headrace.store.duckdb.file import DuckDBFile
+from headrace.store.duckdb.sessions import merge_sessions
+from headrace.store.duckdb.tables import merge, physical, trim
+from headrace.store.duckdb.versions import clock_row, set_aside, set_manifests, set_progress
+
+__all__ = ["SUM_COUNTERS", "write_turn"]
+
+KEPT_TURNS = 1_000  # reports of turns, per unit
+TIDY_TURNS = 100
+
+SUM_COUNTERS = """
+    SELECT kind, name, version, counter, CAST(sum(value) AS BIGINT)
+    FROM headrace.counters GROUP BY ALL"""
+
+
+def write_turn(file: DuckDBFile, commit: Commit) -> None:
+    """Write a turn's deltas, positions, counters, outbox and seeds. MergeFailed names the view."""
+    unit = commit.planned.unit
+    for aside in commit.set_aside:
+        set_aside(file, unit, aside)
+    tellers = [Teller(file, each, number) for number, each in enumerate(commit.emissions)]
+    for teller in tellers:
+        teller.look(commit.deltas[teller.emission.table])
+    for table, deltas in commit.deltas.items():
+        _merge(file, table, deltas)
+    for teller in tellers:
+        teller.tell_closed()
+    kept = [table for table in commit.deltas if table.expired]
+    before = _watermarks(file, kept)
+    set_progress(file, unit, commit.progress)
+    _expire(file, kept, before)
+    for teller in tellers:
+        teller.tell()
+    _add_counters(file, commit)
+    for entry in commit.outbox:
+        _add_outbox(file, entry)
+    _add_seeds(file, commit.seeds)
+    set_manifests(file, unit, commit.manifests)
+    _note_turn(file, commit)
+
+
+def _merge(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table]) -> None:
+    try:
+        if table.gap_us is not None:
+            if deltas:
+                merge_sessions(file, table, deltas)
+            return
+        for delta in deltas:
+            with file.registered("__delta", delta) as name:
+                file.run(merge(table, name))
+                if table.keep is not None:
+                    file.run(trim(table, name))
+    except duckdb.DataError as error:
+        raise MergeFailed(
+            f"view {table.view}: its delta does not merge: {error}", view=table.view
+        ) from error
+
+
+def _watermarks(file: DuckDBFile, tables: Sequence[Table]) -> dict[Table, int | None]:
+    """Return W of the streams of some views, in microseconds."""
+    return {
+        table: file.rows(f"SELECT epoch_us({watermark_of(table.view, table.version)})")[0][0]
+        for table in tables
+    }
+
+
+def _expire(file: DuckDBFile, tables: Sequence[Table], before: Mapping[Table, int | None]) -> None:
+    """Delete the rows that retention ends for, after the turn's own were merged.
+
+    No record can come back to them: its watermark is at least W, so it is late for their windows.
+    """
+    for table, watermark_us in _watermarks(file, tables).items():
+        if watermark_us is not None and watermark_us != before[table]:
+            expired = table.expired.format(watermark=watermark_us)
+            file.run(f"DELETE FROM {physical(table.name)} WHERE {expired}")
+
+
+def _add_counters(file: DuckDBFile, commit: Commit) -> None:
+    file.insert(
+        "headrace.counters",
+        [
+            [*owner, counter, value]
+            for owner, counters in commit.counters.items()
+            for counter, value in counters.items()
+        ],
+    )
+    if commit.planned.turn % TIDY_TURNS == 0:
+        sums = file.rows(SUM_COUNTERS)
+        file.run("DELETE FROM headrace.counters")
+        file.insert("headrace.counters", sums)
+
+
+def _add_outbox(file: DuckDBFile, entry: OutboxEntry) -> None:
+    row = pa.table(
+        {
+            "topic": [entry.topic],
+            "source_topic": [entry.source.partition.topic],
+            "source_partition": [entry.source.partition.number],
+            "producer_id": [entry.producer_id],
+            "offsets": pa.ListArray.from_arrays([0, len(entry.offsets)], entry.offsets),
+            "reasons": pa.ListArray.from_arrays([0, len(entry.reasons)], entry.reasons),
+        }
+    )
+    with file.registered("__entry", row) as name:
+        file.run(
+            f"INSERT INTO headrace.outbox SELECT nextval('headrace.outbox_numbers'), * FROM {name}"
+        )
+
+
+def _add_seeds(file: DuckDBFile, seeds: Sequence[Seed]) -> None:
+    file.insert(
+        "headrace.seeds",
+        [
+            [
+                *(seed.stream, seed.version, seed.partition, seed.progress.offset),
+                *clock_row(seed.progress.clock),
+                seed.time_offset,
+            ]
+            for seed in seeds
+        ],
+    )
+
+
+def _note_turn(file: DuckDBFile, commit: Commit) -> None:
+    planned, report = commit.planned, commit.report
+    file.run(
+        "INSERT INTO headrace.turns VALUES (?, ?, ?, now(), ?, ?, ?, ?, ?)",
+        [
+            planned.unit,
+            planned.turn,
+            planned.epoch,
+            report.gear,
+            report.records,
+            report.late,
+            report.dead,
+            json.dumps(dict(report.milliseconds)),
+        ],
+    )
+    if planned.turn % TIDY_TURNS == 0:
+        file.run(
+            "DELETE FROM headrace.turns WHERE unit = ? AND turn <= ?",
+            [planned.unit, planned.turn - KEPT_TURNS],
+        )
+    file.run(
+        "UPDATE headrace.units SET turn = ?, time_offset = ?, void_markers = ?, "
+        "planned_epoch = NULL, planned_ranges = NULL WHERE unit = ?",
+        [planned.turn, commit.time_offset, commit.void_markers, planned.unit],
+    )

@@ -1,0 +1,185 @@
+"""One DuckDB file: opened, locked down, written in transactions, read through cursors.
+
+Promises:
+- One process has the file at a time (StoreBusy), and only its owner can read it.
+- A transaction is committed whole or rolled back, whatever is raised within.
+- Files, network and settings are out of reach of every statement once the file is open.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from headrace.errors import StoreBusy, StoreError, Unreachable
+from headrace.store.duckdb.errors import translate, translated
+
+__all__ = ["DuckDBFile"]
+
+MEMORY_LIMIT = "2GB"  # of DuckDB's own buffers; past it, queries spill to disk or fail
+SPILL_LIMIT = "8GB"  # of temporary files: a query from outside must not fill the log's disk
+CLOSE_SECONDS = 5.0  # that queries under way get to notice that they were ended
+
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "memory_limit": MEMORY_LIMIT,
+    "max_temp_directory_size": SPILL_LIMIT,
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+
+
+class DuckDBFile:
+    """The file at `path`. StoreBusy, Unreachable (read only and not there), StoreError, DiskFull.
+
+    `_root` only makes cursors, under a lock of its own: DuckDB refuses a connection that is busy
+    with another call, and readers must not wait for a commit. `_writer` is for one thread at a
+    time, within `transaction`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
+        self.path = Path(path)
+        self._writer_lock = threading.RLock()
+        self._cursor_lock = threading.Lock()
+        self._cursors: set[duckdb.DuckDBPyConnection] = set()
+        self._check_path(read_only)
+        self._root = self._connect(read_only)
+        try:
+            with translated():
+                # GLOBAL: a cursor is a session of its own and would have the machine's zone.
+                self._root.execute("SET GLOBAL TimeZone = 'UTC'")
+                self._root.execute("SET python_enable_replacements = false")
+                self._writer = self._root.cursor()
+            if not read_only:
+                os.chmod(self.path, 0o600)
+        except BaseException as error:
+            self._root.close()
+            # Within one process DuckDB shares the file, locked down by whoever opened it first.
+            if isinstance(error.__cause__, duckdb.InvalidInputException):
+                raise self._busy() from error
+            raise
+
+    def _check_path(self, read_only: bool) -> None:
+        if self.path.stem == "headrace":
+            raise StoreError(
+                f"{self.path}: DuckDB names a database after its file, and `headrace` is the "
+                f"ledger's name within it. Call the file store.duckdb."
+            )
+        if read_only:
+            if not self.path.exists():
+                raise Unreachable(f"{self.path}: no store yet: run `headrace run`")
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise StoreError(f"{self.path}: its folder cannot be made: {error}") from error
+
+    def _connect(self, read_only: bool) -> duckdb.DuckDBPyConnection:
+        try:
+            return duckdb.connect(str(self.path), read_only=read_only, config=dict(_CONFIG))
+        except duckdb.Error as error:
+            if isinstance(error, duckdb.ConnectionException) or "Could not set lock" in str(error):
+                raise self._busy() from error
+            raise translate(error) from error
+
+    def _busy(self) -> StoreBusy:
+        return StoreBusy(
+            f"{self.path}: another process, or another part of this one, has the store open. "
+            f"While an engine runs, ask it: `headrace sql`, `headrace status`."
+        )
+
+    def lock_down(self) -> None:
+        """Shut out files, network and settings for as long as the file is open."""
+        with self._writer_lock, translated():
+            self._writer.execute("SET enable_external_access = false")
+            self._writer.execute("SET lock_configuration = true")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit what is written within, or nothing of it. StoreError, DiskFull."""
+        with self._writer_lock:
+            try:
+                self._writer.execute("BEGIN")
+                yield
+                self._writer.execute("COMMIT")
+            except BaseException as error:
+                self._roll_back(error)
+                if isinstance(error, duckdb.Error):
+                    raise translate(error) from error
+                raise
+
+    def _roll_back(self, cause: BaseException) -> None:
+        try:
+            self._writer.execute("ROLLBACK")
+        except duckdb.TransactionException:
+            return  # a COMMIT that failed left nothing to roll back
+        except duckdb.Error as error:
+            cause.add_note(f"and the transaction could not be rolled back: {error}")
+
+    @contextmanager
+    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Give a session of its own to one reader; `close` ends what it is doing."""
+        with self._cursor_lock, translated():
+            cursor = self._root.cursor()
+            self._cursors.add(cursor)
+        try:
+            yield cursor
+        finally:
+            with self._cursor_lock:
+                self._cursors.discard(cursor)
+                cursor.close()
+
+    # The four below are for the writer, within a transaction.
+
+    def run(self, sql: str, parameters: Sequence[object] = ()) -> None:
+        """Run one statement."""
+        self._writer.execute(sql, list(parameters))
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of one statement."""
+        with self._writer_lock, translated():
+            return self._writer.execute(sql, list(parameters)).fetchall()
+
+    def insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
+        """Insert rows, all in one statement."""
+        if rows:
+            # As columns: half the time of as many VALUES.
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            marks = ", ".join(["unnest(?)"] * len(columns))
+            self.run(f"INSERT INTO {table} SELECT {marks}", columns)
+
+    @contextmanager
+    def registered(self, name: str, data: object) -> Iterator[str]:
+        """Let statements within read an Arrow table under a name."""
+        self._writer.register(name, data)
+        try:
+            yield name
+        finally:
+            # A statement that failed took the transaction with it, and the name goes with that;
+            # saying so here would hide why it failed.
+            with suppress(duckdb.TransactionException):
+                self._writer.unregister(name)
+
+    def close(self) -> None:
+        """Wait for the writer, end every query under way, and release the file. StoreBusy."""
+        deadline = time.monotonic() + CLOSE_SECONDS
+        with self._writer_lock:
+            while not self._closed():
+                if time.monotonic() > deadline:
+                    raise StoreBusy(f"{self.path}: a query does not end, so the store stays open")
+                time.sleep(0.01)
+
+    def _closed(self) -> bool:
+        with self._cursor_lock:
+            for cursor in self._cursors:
+                cursor.interrupt()
+            try:
+                self._writer.close()
+                self._root.close()
+            except duckdb.ResourceInUseException:
+                return False
+            return True

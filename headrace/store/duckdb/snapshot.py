@@ -1,0 +1,227 @@
+"""One committed state of a DuckDB store, for reading: a read-only transaction."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from headrace.ledger.entries import (
+    MAIN,
+    Counters,
+    Holding,
+    HoldingState,
+    Manifest,
+    OutboxEntry,
+    Owner,
+    Progress,
+    StreamPartition,
+    Telling,
+    TurnReport,
+)
+from headrace.log.base import Partition, Range
+from headrace.operators.state import Run, Shards
+from headrace.plan.tables import Table, quote
+from headrace.store.base import MAX_ROWS, MAX_SECONDS
+from headrace.store.duckdb.commit import SUM_COUNTERS
+from headrace.store.duckdb.errors import translated
+from headrace.store.duckdb.query import read_query
+from headrace.store.duckdb.sinks import TELLINGS
+from headrace.store.duckdb.tables import physical
+from headrace.store.duckdb.versions import CLOCK, read_clock
+
+__all__ = ["DuckDBSnapshot"]
+
+_SAMPLE_ROWS = 1_000
+# Bytes of a value; a DECIMAL of more than 18 digits takes 16, and is taken for all of them.
+_WIDTHS = {
+    "BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INTEGER": 4, "FLOAT": 4, "DATE": 4, "BIGINT": 8,
+    "DOUBLE": 8, "TIMESTAMP WITH TIME ZONE": 8, "HUGEINT": 16,
+}  # fmt: skip
+
+
+def _is_fixed(type: str) -> bool:
+    return type in _WIDTHS or (type.startswith("DECIMAL(") and not type.endswith("]"))
+
+
+class DuckDBSnapshot:
+    """A read-only transaction on its own connection."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def query(
+        self, sql: str, *, max_rows: int | None = MAX_ROWS, max_seconds: float = MAX_SECONDS
+    ) -> pa.Table:
+        """Answer one reading statement. QueryRefused: not one, or past its limits."""
+        return read_query(self._connection, sql, max_rows=max_rows, max_seconds=max_seconds)
+
+    def last_end(self, table: Table) -> int | None:
+        """Return when the last window of a table ends, in microseconds; None: it has none."""
+        if table.rows is None or not table.rows.last_end:
+            return None
+        found = self._fetch(f"SELECT {table.rows.last_end} FROM {physical(table.name)}")[0][0]
+        return None if found is None else int(found)
+
+    def states(self, table: Table) -> pa.Table:
+        """Return the rows of a physical table: keys and merged states."""
+        return self._arrow(f"FROM {physical(table.name)}")
+
+    def holdings(self) -> list[Holding]:
+        """Return every version and the unit that maintains it."""
+        rows = self._fetch(
+            "SELECT kind, name, version, unit, stream, sql, stream_sql, state, reason "
+            "FROM headrace.holdings ORDER BY kind, name, unit"
+        )
+        return [Holding(*(*row[:7], HoldingState(row[7]), row[8])) for row in rows]
+
+    def progress(self, unit: str) -> dict[StreamPartition, Progress]:
+        """Return how far a unit has read."""
+        rows = self._fetch(
+            f"SELECT stream, partition, next_offset, {CLOCK} FROM headrace.progress "
+            "WHERE unit = ? ORDER BY stream, partition",
+            [unit],
+        )
+        return {
+            StreamPartition(stream, partition): Progress(offset, read_clock(clock))
+            for stream, partition, offset, *clock in rows
+        }
+
+    def counters(self) -> dict[Owner, Counters]:
+        """Return the counters of every version."""
+        counters: dict[Owner, dict[str, int]] = {}
+        for kind, name, version, counter, value in self._fetch(SUM_COUNTERS):
+            counters.setdefault(Owner(kind, name, version), {})[counter] = value
+        return dict(counters)
+
+    def turns(self, unit: str, *, last: int = 1) -> list[TurnReport]:
+        """Return the last turns of a unit, newest first."""
+        rows = self._fetch(
+            "SELECT unit, turn, gear, records, late, dead, milliseconds FROM headrace.turns "
+            "WHERE unit = ? ORDER BY turn DESC LIMIT ?",
+            [unit, last],
+        )
+        return [TurnReport(*(*row[:6], json.loads(row[6]))) for row in rows]
+
+    def units(self) -> dict[str, int]:
+        """Return every unit and its last committed turn."""
+        return dict(self._fetch("SELECT unit, turn FROM headrace.units ORDER BY unit"))
+
+    def time_offset(self, unit: str) -> int:
+        """Return how far a unit has read the topic of markers."""
+        found = self._fetch("SELECT time_offset FROM headrace.units WHERE unit = ?", [unit])
+        return int(found[0][0])
+
+    def void_markers(self) -> int:
+        """Return how many records of the topic of markers the main unit found void."""
+        found = self._fetch("SELECT void_markers FROM headrace.units WHERE unit = ?", [MAIN])
+        return int(found[0][0])
+
+    def outbox(self) -> list[tuple[int, OutboxEntry]]:
+        """Return what is to be published, in order, with its number."""
+        rows = self._arrow("FROM headrace.outbox ORDER BY number")
+        entries = []
+        for row in range(rows.num_rows):
+            number, topic, source_topic, source_partition, producer_id = (
+                rows.column(i)[row].as_py() for i in range(5)
+            )
+            offsets, reasons = rows.column(5)[row].values, rows.column(6)[row].values
+            partition = Partition(source_topic, source_partition)
+            source = Range(partition, offsets[0].as_py(), offsets[-1].as_py() + 1)
+            entries.append((number, OutboxEntry(topic, source, producer_id, offsets, reasons)))
+        return entries
+
+    def outbox_records(self) -> int:
+        """Return how many records wait to be published."""
+        rows = self._fetch("SELECT coalesce(sum(len(offsets)), 0) FROM headrace.outbox")
+        return int(rows[0][0])
+
+    def store_id(self) -> str:
+        """Return what tells this store from every other one, also one made in its place."""
+        return str(self._fetch("SELECT store_id FROM headrace.engine")[0][0])
+
+    def tellings(self) -> list[Telling]:
+        """Return every sink and the version of its view that it is told of."""
+        return [Telling(*row) for row in self._fetch(TELLINGS)]
+
+    def emissions(self, *, max_rows: int, max_bytes: int) -> pa.Table:
+        """Return the next rows to be published, in order: number, sink, topic, key, value.
+
+        None only when none waits; a row more than `max_bytes` of keys and values at most.
+        """
+        # By a literal range of numbers, so that the store skips the rows that are not next.
+        first = self._fetch("SELECT coalesce(min(number), 0) FROM headrace.emissions")[0][0]
+        near = f"FROM headrace.emissions WHERE number BETWEEN {first} AND {first + max_rows - 1}"
+        sizes = f"SELECT number, strlen(key) + coalesce(strlen(value), 0) AS size {near}"
+        before = f"SELECT number, sum(size) OVER (ORDER BY number) - size AS before FROM ({sizes})"
+        last = f"SELECT max(number) FROM ({before}) WHERE before < {max_bytes}"
+        return self._arrow(f"{near} AND number <= ({last}) ORDER BY number")
+
+    def emission_rows(self) -> int:
+        """Return how many rows wait to be published to sinks."""
+        return int(self._fetch("SELECT count(*) FROM headrace.emissions")[0][0])
+
+    def manifests(self) -> dict[tuple[str, str], Manifest]:
+        """Return the runs of operator state by unit and stream."""
+        found: dict[tuple[str, str], Manifest] = {}
+        for unit, stream, file, first, end, *rest in self._fetch(
+            "FROM headrace.manifests ORDER BY unit, stream, file, first_shard"
+        ):
+            run = Run(file, Shards(first, end), *rest)
+            found[unit, stream] = (*found.get((unit, stream), ()), run)
+        return found
+
+    def state_rows(self) -> dict[str, int]:
+        """Return how many rows every version has in its physical tables, items too."""
+        rows: dict[str, int] = {}
+        for _, version, count in self._physical_tables():
+            rows[version] = rows.get(version, 0) + count
+        return rows
+
+    def state_bytes(self) -> dict[str, int]:
+        """Return about how many bytes the rows hold, before the store compresses them."""
+        columns: dict[str, list[tuple[str, str]]] = {}
+        for table, column, type in self._fetch(
+            "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+            "WHERE schema_name = 'headrace'"
+        ):
+            columns.setdefault(table, []).append((column, type))
+        held: dict[str, int] = {}
+        for name, version, count in self._physical_tables():
+            size = int(count * self._row_bytes(name, columns[name]))
+            held[version] = held.get(version, 0) + size
+        return held
+
+    def _physical_tables(self) -> list[tuple[str, str, int]]:
+        """Return the physical tables of every version, items too: name, version's name, rows."""
+        names = self._fetch(
+            "SELECT table_name, regexp_replace(table_name, '__items_a[0-9]+$', '') AS version "
+            "FROM duckdb_tables() WHERE schema_name = 'headrace' "
+            "AND version IN (SELECT name || '__' || version FROM headrace.holdings)"
+        )
+        return [
+            (name, version, int(self._fetch(f"SELECT count(*) FROM {physical(name)}")[0][0]))
+            for name, version in names
+        ]
+
+    def _row_bytes(self, table: str, columns: Sequence[tuple[str, str]]) -> float:
+        fixed = sum(_WIDTHS.get(type, 16) for _, type in columns if _is_fixed(type))
+        texts = [
+            f"coalesce(strlen(CAST({quote(name)} AS VARCHAR)), 0)"
+            for name, type in columns
+            if not _is_fixed(type)
+        ]
+        if not texts:
+            return float(fixed)
+        sample = f"(FROM {physical(table)} LIMIT {_SAMPLE_ROWS})"
+        average = self._fetch(f"SELECT avg({' + '.join(texts)}) FROM {sample}")[0][0]
+        return float(fixed + (average or 0))
+
+    def _fetch(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with translated():
+            return self._connection.execute(sql, list(parameters)).fetchall()
+
+    def _arrow(self, sql: str) -> pa.Table:
+        with translated():
+            return self._connection.sql(sql).to_arrow_table()

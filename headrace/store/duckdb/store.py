@@ -1,0 +1,272 @@
+"""The default store: tables and ledger in one DuckDB file, owned by one process.
+
+A commit is one DuckDB transaction, so tables, positions, clocks, counters and outbox become
+visible together; its write-ahead log is synced before `commit` returns. Staged deltas stay in
+memory: after a crash the journalled range runs again and makes them anew.
+"""
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pyarrow as pa
+
+from headrace import faults
+from headrace.errors import EngineFenced, MergeFailed, StoreError
+from headrace.ledger.entries import (
+    MAIN,
+    Commit,
+    Holding,
+    PlannedTurn,
+    Progress,
+    Seed,
+    StreamPartition,
+    StreamRange,
+    Swap,
+    Telling,
+)
+from headrace.ledger.laws import check_laws
+from headrace.log.base import Partition, Range
+from headrace.plan.tables import Table
+from headrace.store.duckdb.commit import write_turn
+from headrace.store.duckdb.errors import translated
+from headrace.store.duckdb.file import DuckDBFile
+from headrace.store.duckdb.schema import SCHEMA, SCHEMA_VERSION
+from headrace.store.duckdb.sinks import keep_known, set_sinks, tell_swaps
+from headrace.store.duckdb.snapshot import DuckDBSnapshot
+from headrace.store.duckdb.tables import create, show
+from headrace.store.duckdb.versions import (
+    CLOCK,
+    drop_versions,
+    hold_versions,
+    join_main,
+    read_clock,
+)
+
+__all__ = ["DuckDBStore"]
+
+
+class DuckDBStore:
+    """Tables and ledger in `path`.
+
+    StoreBusy: another process has it open. Unreachable: read only, and there is no store yet.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
+        self._file = DuckDBFile(path, read_only=read_only)
+        self.path = self._file.path
+        try:
+            with nullcontext() if read_only else self._file.transaction():
+                if not read_only and self._schema_version() is None:
+                    self._create_schema()
+                self._check_schema()
+            self._file.lock_down()
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def state_folder(self) -> Path:
+        """Where files of operator state are kept that this store's manifests name, and no other."""
+        return self.path.with_name(f"{self.path.name}.state")
+
+    def _create_schema(self) -> None:
+        for statement in SCHEMA:
+            self._file.run(statement)
+        # The epoch begins at the clock, so that a store made anew is newer than the one before it
+        # to the log, which remembers the epochs of its producers.
+        self._file.run(
+            "INSERT INTO headrace.engine SELECT ?, ?, ? WHERE NOT EXISTS (FROM headrace.engine)",
+            [SCHEMA_VERSION, int(time.time()), uuid.uuid4().hex[:12]],
+        )
+        self._file.run(
+            "INSERT INTO headrace.units SELECT ?, 0, 0, 0, NULL, NULL "
+            "WHERE NOT EXISTS (FROM headrace.units)",
+            [MAIN],
+        )
+
+    def _schema_version(self) -> int | None:
+        if not self._file.rows(
+            "FROM duckdb_tables() WHERE schema_name = 'headrace' AND table_name = 'engine'"
+        ):
+            return None
+        return int(self._file.rows("SELECT schema_version FROM headrace.engine")[0][0])
+
+    def _check_schema(self) -> None:
+        if (found := self._schema_version()) != SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path}: written by another release (format {found or 'none'}, this one "
+                f"reads {SCHEMA_VERSION}). Move it away; `headrace run` builds it anew from the "
+                f"log."
+            )
+
+    def begin_epoch(self, after: int = 0) -> int:
+        """Take over: return a new epoch, greater than `after`; no older one commits any more."""
+        with self._file.transaction():
+            self._file.run("UPDATE headrace.engine SET epoch = greatest(epoch, ?) + 1", [after])
+            return self._newest_epoch()
+
+    @contextmanager
+    def open(self) -> Iterator[DuckDBSnapshot]:
+        """Open the last committed state for reading."""
+        with self._file.cursor() as cursor:
+            with translated():
+                cursor.execute("BEGIN TRANSACTION READ ONLY")
+                # A transaction of DuckDB sees the state of its first read, not of its beginning.
+                cursor.execute("FROM headrace.engine").fetchall()
+            yield DuckDBSnapshot(cursor)
+
+    def prepare(self, table: Table) -> None:
+        """Make the physical table of a version unless it is there; readers do not see it yet."""
+        with self._file.transaction():
+            for each in (table, *table.children):
+                self._file.run(create(each))
+
+    def hold(
+        self,
+        epoch: int,
+        holdings: Sequence[Holding],
+        progress: Mapping[str, Mapping[StreamPartition, Progress]],
+    ) -> None:
+        """Enter new versions and, for new units, where they begin to read."""
+        with self._file.transaction():
+            self._check_epoch(epoch)
+            hold_versions(self._file, holdings, progress)
+
+    def show(
+        self, epoch: int, unit: str, tables: Sequence[Table], swaps: Sequence[Swap] = ()
+    ) -> None:
+        """Give tables their public names; versions that a unit brings replace the older ones."""
+        with self._file.transaction():
+            self._check_epoch(epoch)
+            keep_known(self._file, swaps)
+            if unit != MAIN:
+                join_main(self._file, unit)
+            for table in tables:
+                self._file.run(show(table))
+            tell_swaps(self._file, swaps)
+
+    def tell(self, epoch: int, sinks: Sequence[tuple[Telling, Table | None]]) -> set[str]:
+        """Let the ledger's sinks be these, and return those that rows wait for."""
+        with self._file.transaction():
+            self._check_epoch(epoch)
+            return set_sinks(self._file, sinks)
+
+    def emitted(self, numbers: Mapping[str, int]) -> None:
+        """Forget rows that are in the log: from each topic up to a number."""
+        with self._file.transaction():
+            for topic, number in numbers.items():
+                self._file.run(
+                    "DELETE FROM headrace.emissions WHERE topic = ? AND number <= ?",
+                    [topic, number],
+                )
+
+    def drop(self, epoch: int, holdings: Sequence[Holding]) -> None:
+        """Forget versions that no definition names any more, and their tables."""
+        with self._file.transaction():
+            self._check_epoch(epoch)
+            drop_versions(self._file, holdings)
+
+    def journal(self, planned: PlannedTurn) -> None:
+        """Note what a turn will read, before it reads. EngineFenced."""
+        ranges = [
+            [entry.stream, *entry.range.partition, entry.range.start, entry.range.end]
+            for entry in planned.ranges
+        ]
+        with self._file.transaction():
+            self._check_turn(planned)
+            self._file.run(
+                "UPDATE headrace.units SET planned_epoch = ?, planned_ranges = ? WHERE unit = ?",
+                [planned.epoch, json.dumps(ranges), planned.unit],
+            )
+
+    def journalled(self, unit: str) -> PlannedTurn | None:
+        """Return the turn that a unit had planned and not committed."""
+        rows = self._file.rows(
+            "SELECT turn + 1, planned_epoch, planned_ranges FROM headrace.units "
+            "WHERE unit = ? AND planned_ranges IS NOT NULL",
+            [unit],
+        )
+        if not rows:
+            return None
+        turn, epoch, text = rows[0]
+        ranges = tuple(
+            StreamRange(stream, Range(Partition(topic, partition), start, end))
+            for stream, topic, partition, start, end in json.loads(text)
+        )
+        return PlannedTurn(unit, turn, epoch, ranges)
+
+    def stage(self, table: Table, delta: pa.Table) -> pa.Table:
+        """Bring a delta into the table's columns and types; nobody can see it yet. MergeFailed."""
+        schema = pa.schema([(column.name, column.type.arrow) for column in table.columns])
+        try:
+            return delta.select(schema.names).cast(schema)
+        except pa.ArrowInvalid as error:
+            raise MergeFailed(
+                f"view {table.view}: its delta does not fit its table: {error}", view=table.view
+            ) from error
+
+    def commit(self, commit: Commit) -> None:
+        """Make a turn visible. EngineFenced, MergeFailed (names the view), DiskFull."""
+        check_laws(commit.counters)
+        with self._file.transaction():
+            self._check_turn(commit.planned)
+            write_turn(self._file, commit)
+            faults.reach("before_commit")
+        faults.reach("after_commit")
+
+    def published(self, numbers: Sequence[int]) -> None:
+        """Forget outbox entries that are in the log."""
+        with self._file.transaction():
+            self._file.run(
+                "DELETE FROM headrace.outbox WHERE list_contains(?, number)", [list(numbers)]
+            )
+
+    def seeds(self, stream: str, version: str) -> list[Seed]:
+        """Return the saved clocks of a stream version, by partition and offset."""
+        rows = self._file.rows(
+            f"SELECT partition, next_offset, time_offset, {CLOCK} FROM headrace.seeds "
+            "WHERE stream = ? AND version = ? ORDER BY partition, next_offset",
+            [stream, version],
+        )
+        return [
+            Seed(stream, version, partition, Progress(offset, read_clock(clock)), time_offset)
+            for partition, offset, time_offset, *clock in rows
+        ]
+
+    def close(self) -> None:
+        """End queries under way and release the store. StoreBusy: one does not end."""
+        self._file.close()
+
+    def _newest_epoch(self) -> int:
+        return int(self._file.rows("SELECT epoch FROM headrace.engine")[0][0])
+
+    def _check_epoch(self, epoch: int, newest: int | None = None) -> None:
+        newest = self._newest_epoch() if newest is None else newest
+        if newest != epoch:
+            raise EngineFenced(
+                f"epoch {epoch} may not write any more: an engine of epoch {newest} took over. "
+                f"Stop this one."
+            )
+
+    def _check_turn(self, planned: PlannedTurn) -> None:
+        # One statement for both: each costs every turn a millisecond.
+        newest, last = self._file.rows(
+            "SELECT epoch, (SELECT turn FROM headrace.units WHERE unit = ?) FROM headrace.engine",
+            [planned.unit],
+        )[0]
+        self._check_epoch(planned.epoch, newest)
+        if last is None:
+            raise EngineFenced(
+                f"unit {planned.unit}: there is no such unit any more; it was swapped in or "
+                f"dropped. Another engine turns this project; stop one of them."
+            )
+        if last != planned.turn - 1:
+            raise EngineFenced(
+                f"unit {planned.unit}: turn {planned.turn} does not follow turn {last}, the last "
+                f"one committed. Another engine turns this unit; stop one of them."
+            )

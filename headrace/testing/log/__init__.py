@@ -1,0 +1,1 @@
+"""The contract suite of the log, run on every implementation."""

@@ -1,0 +1,1 @@
+"""The contract suite of the store, run on every implementation."""
