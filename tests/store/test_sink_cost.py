@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.ledger.entries import Emission
-from headrace.plan.grouped_table import grouped_table
-from headrace.plan.plain import plain_table
+from headrace.plan.states import grouped_table, plain_table
 from headrace.plan.tables import Table
 from headrace.schema.types import parse_type
 from headrace.sql import parse_project
