@@ -10,9 +10,9 @@ Promises:
 
 import hashlib
 import json
-from dataclasses import asdict
 
-from headrace.model.definitions import Query, Stream, View
+from headrace.model.definitions import Stream, View
+from headrace.model.graph import streams_of
 
 __all__ = ["SEMANTICS", "stream_fingerprint", "view_fingerprint"]
 
@@ -37,15 +37,15 @@ def stream_fingerprint(stream: Stream) -> str:
     )
 
 
-def view_fingerprint(view: View, stream: Stream) -> str:
-    """Return the fingerprint of a view over its stream, as 64 hexadecimal digits."""
-    assert view.query.stream == stream.name
+def view_fingerprint(view: View, *streams: Stream) -> str:
+    """Return the fingerprint of a view over its streams, as 64 hexadecimal digits."""
+    assert streams_of(view.query) == tuple(stream.name for stream in streams)
     return _digest(
         {
             "semantics": SEMANTICS,
             # By name too: a renamed stream is another one to the ledger, read from its start.
-            "stream": [stream.name, stream_fingerprint(stream)],
-            "query": _query(view.query),
+            "streams": [[stream.name, stream_fingerprint(stream)] for stream in streams],
+            "query": repr(view.query),
             "allowed_lateness_us": view.allowed_lateness_us,
             "late": view.late,
             "retention_us": view.retention_us,
@@ -53,18 +53,6 @@ def view_fingerprint(view: View, stream: Stream) -> str:
             "ansi": True,
         }
     )
-
-
-def _query(query: Query) -> dict[str, object]:
-    return {
-        "where": query.where,
-        "grouped": query.grouped,
-        "window": asdict(query.window) if query.window else None,
-        "keys": [[key.name, key.expression] for key in query.keys],
-        "calls": [asdict(call) for call in query.calls],
-        "outputs": [[output.name, output.expression] for output in query.outputs],
-        "having": query.having,
-    }
 
 
 def _digest(canonical: dict[str, object]) -> str:
