@@ -7,8 +7,8 @@ from typing import Any
 from sqlglot import expressions as exp
 from sqlglot import parse_one
 
-from headrace.plan.calls import call_text
 from headrace.plan.fold import Fold
+from headrace.plan.spark.calls import call_text
 
 __all__ = ["AggregatePlan", "Explanation", "StateColumn", "explain_fold", "explanation_text"]
 

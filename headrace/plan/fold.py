@@ -18,13 +18,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.model.definitions import Stream, View
-from headrace.plan.calls import asked, typed
 from headrace.plan.finals import typed_parts
-from headrace.plan.grouped import aggregates_of, grouped_query
 from headrace.plan.grouped_table import grouped_table
 from headrace.plan.plain import plain_query, plain_table
+from headrace.plan.spark.calls import asked, typed
+from headrace.plan.spark.grouped import aggregates_of, grouped_query
+from headrace.plan.spark.windowing import Levels, cut_of, levels_of, refuse
 from headrace.plan.tables import Table
-from headrace.plan.windowing import Levels, cut_of, levels_of, refuse
 from headrace.schema.types import DataType, parse_type
 from headrace.time.windows import Cut
 

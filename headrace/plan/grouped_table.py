@@ -7,14 +7,14 @@ from headrace.aggregates.base import COUNT_UP
 from headrace.model.definitions import Key, Query, View
 from headrace.model.sinks import key_parts
 from headrace.model.windows import DAY_US
-from headrace.plan.calls import call_text
 from headrace.plan.finals import Names, store_expression, typed_parts
-from headrace.plan.grouped import aggregates_of
 from headrace.plan.items import items_final, items_table
 from headrace.plan.panes import windows_of_panes
 from headrace.plan.sessions import SESSION_COLUMNS, near_rows
+from headrace.plan.spark.calls import call_text
+from headrace.plan.spark.grouped import aggregates_of
+from headrace.plan.spark.windowing import cut_of, refuse
 from headrace.plan.tables import Rows, Table, TableColumn, quote, watermark_of
-from headrace.plan.windowing import cut_of, refuse
 from headrace.schema.types import DataType, parse_type
 from headrace.time.windows import Cut
 

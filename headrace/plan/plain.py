@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from headrace.model.definitions import Stream, View
+from headrace.plan.spark.windowing import judged, levels_of
 from headrace.plan.tables import Rows, Table, TableColumn, quote
-from headrace.plan.windowing import judged, levels_of
 from headrace.schema.types import DataType, parse_type
 
 __all__ = ["plain_query", "plain_table"]

@@ -15,7 +15,7 @@ import pytest
 from headrace.engine.spark.session import start_spark
 from headrace.model.definitions import Query, Stream, View, Window
 from headrace.model.windows import DAY_US
-from headrace.plan.windowing import judged, levels_of
+from headrace.plan.spark.windowing import judged, levels_of
 from headrace.reference.windows import OutOfRange, Span, to_us, windows_around
 from headrace.time.windows import MAX_EDGE_US, MIN_EDGE_US, Cut
 

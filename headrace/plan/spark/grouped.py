@@ -15,9 +15,9 @@ from collections.abc import Mapping
 
 from headrace.aggregates import Aggregate
 from headrace.model.definitions import Stream, View
-from headrace.plan.calls import aggregate_of, call_columns, fill
 from headrace.plan.items import grouping_sets, item_column, items_query
-from headrace.plan.windowing import cut_of, judged, levels_of, refuse
+from headrace.plan.spark.calls import aggregate_of, call_columns, fill
+from headrace.plan.spark.windowing import cut_of, judged, levels_of, refuse
 from headrace.schema.types import DataType
 from headrace.time.windows import Cut, spark_floor
 
