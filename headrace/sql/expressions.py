@@ -19,7 +19,7 @@ from headrace.sql.functions import refused_functions
 from headrace.sql.parser import AggregateCall, span_of
 from headrace.sql.scopes import Scope, Target, Unknown
 from headrace.sql.text import Hole, Refused, plain_name, render, words
-from headrace.sql.trees import Tree, is_path, path_of, strip_parentheses
+from headrace.sql.trees import Tree, is_path, parts_of, path_of, strip_parentheses
 from headrace.sql.windows import misplaced_window
 
 __all__ = ["Expressions", "check_functions", "is_plain_literal"]
@@ -109,7 +109,7 @@ class _Binding:
             if column is not None:
                 found.append(column)
             elif not is_path(node):
-                waiting += node.iter_expressions()
+                waiting += reversed(parts_of(node))
         if self.problems:
             raise Refused(*sorted(self.problems, key=lambda problem: problem.location))
         for first, last, name in sorted(found):

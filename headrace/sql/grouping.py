@@ -17,7 +17,7 @@ from headrace.sql.aggregates import read_call
 from headrace.sql.expressions import Expressions, refuse_null
 from headrace.sql.parser import AggregateCall
 from headrace.sql.text import words
-from headrace.sql.trees import aggregates_of, is_path, path_of, strip_parentheses
+from headrace.sql.trees import aggregates_of, is_path, parts_of, path_of, strip_parentheses
 
 __all__ = ["Groups"]
 
@@ -138,7 +138,7 @@ class Groups:
                     f"{_SIGNS.get(node.key, node.key.upper())} cannot be computed beside an "
                     f"aggregate; {_INSTEAD}",
                 )
-            waiting += node.iter_expressions()
+            waiting += parts_of(node)
 
     def _place(self, node: exp.Expr, root: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Dot):

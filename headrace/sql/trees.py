@@ -11,7 +11,15 @@ from headrace.sql.functions import call_name
 from headrace.sql.parser import AggregateCall, Broken, span_of
 from headrace.sql.text import Refused, Source, plain_name
 
-__all__ = ["Tree", "aggregates_of", "is_broken", "is_path", "path_of", "strip_parentheses"]
+__all__ = [
+    "Tree",
+    "aggregates_of",
+    "is_broken",
+    "is_path",
+    "parts_of",
+    "path_of",
+    "strip_parentheses",
+]
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,11 @@ class Tree:
             if self.tokens[at].token_type == TokenType.IDENTIFIER:
                 found[at] = plain_name(str(self.tokens[at].text).lower())
         return found
+
+
+def parts_of(node: exp.Expr) -> list[exp.Expr]:
+    """Return the nodes right below a node that came from the text, in the order of the text."""
+    return sorted((part for part in node.iter_expressions() if "span" in part.meta), key=span_of)
 
 
 def strip_parentheses(node: exp.Expr) -> exp.Expr:
