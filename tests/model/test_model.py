@@ -1,6 +1,7 @@
 """Fingerprints change with the answer alone; validation holds for any front door."""
 
 import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from headrace.model import (
     validate_view,
     view_fingerprint,
 )
+from headrace.model.canonical import from_canonical, to_canonical
 from headrace.model.nodes import Aggregate, Call, Filter, Named, Node, Scan, Window, call_column
 from headrace.model.nodes import Project as Select
 from headrace.model.scalars import Scalar
@@ -56,6 +58,43 @@ def test_what_does_not_change_the_answer_does_not_change_the_fingerprint(
     old: str, new: str
 ) -> None:
     assert fingerprints(STREAM.replace(old, new), VIEW.replace(old, new)) == BASE
+
+
+ONE_WAY = """SELECT window.start AS w, upper(b) AS name, sum(a + 1) AS total FROM s
+WHERE a > 1 AND b <> 'X' GROUP BY window(t, '1 minute'), upper(b) HAVING sum(a + 1) > 2"""
+OTHER_WAYS = {
+    "case": """select WINDOW.Start as w, UPPER(B) as name, Sum(A + 1) as total from S
+where A > 1 and b <> 'X' group by Window(T, '1 minute'), Upper(b) having SUM(a + 1) > 2""",
+    "white space and comments": """SELECT window . start AS w, -- when
+upper( b )AS name,/* who */sum(a+1)   AS total FROM s
+WHERE a>1 AND b<>'X' GROUP BY window( t,'1 minute' ),upper (b) HAVING sum(a+1)>2""",
+    "aliases of the stream": """SELECT window.start AS w, upper(`e`.b) AS name, sum(e.a + 1) total
+FROM s AS e WHERE e.a > 1 AND `b` <> 'X' GROUP BY window(e.t, '1 minute'), upper(e.`b`)
+HAVING sum(e.`a` + 1) > 2""",
+    "names of outputs": """SELECT window.start AS w, upper(b) AS name, sum(a + 1) AS total FROM s
+WHERE a > 1 AND b <> 'X' GROUP BY window(t, '60 seconds'), name HAVING total > 2""",
+    "places of outputs": """SELECT window.start w, upper(b) name, sum(a + 1) total FROM s
+WHERE a > 1 AND b <> 'X' GROUP BY window(t, '1 minute', '1 minute'), 2 HAVING (sum(a + 1) > 2)""",
+}
+
+
+@pytest.mark.parametrize("way", OTHER_WAYS)
+def test_the_same_query_has_one_fingerprint_however_it_is_written(way: str) -> None:
+    head = "CREATE MATERIALIZED VIEW v AS"
+    expected = fingerprints(STREAM, f"{head} {ONE_WAY}")
+    assert fingerprints(STREAM, f"{head} {OTHER_WAYS[way]}") == expected
+
+
+def test_the_order_of_files_and_statements_does_not_change_a_fingerprint() -> None:
+    project = parse_project({"a.sql": VIEW, "z.sql": f"{STREAM}; CREATE STREAM r (c INT)"})
+    assert view_fingerprint(project.views[0], project.stream("s")) == BASE[1]
+
+
+def test_a_definition_goes_on_from_its_canonical_form_alone() -> None:
+    project = parse_project({"a.sql": f"{STREAM};{VIEW}"})
+    for definition in (*project.streams, *project.views):
+        kept = from_canonical(json.loads(json.dumps(to_canonical(definition))))
+        assert kept == dataclasses.replace(definition, sql="")
 
 
 @pytest.mark.parametrize(
