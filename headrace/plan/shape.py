@@ -17,7 +17,6 @@ Texts are Spark SQL. Which names they may use:
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -201,6 +200,10 @@ class _Groups:
         self.names = {key_column(at): key.name for at, key in enumerate(self.keys)}
         self.own = dict(zip(self.names, self.scalars, strict=True))
         self.calls = {call_column(at): f"a{at}" for at in range(len(aggregate.calls))}
+        window = aggregate.window
+        self.times = (
+            () if window is None or window.time is None else (self.below.over(window.time),)
+        )
 
     def shape(self) -> Shape:
         """Return the shape of the view."""
@@ -211,25 +214,23 @@ class _Groups:
         )
         kept = [self._over_groups(condition) for condition in self.top.conditions]
         having = kept[0] if len(kept) == 1 else " AND ".join(f"({each})" for each in kept)
-        window = aggregate.window
-        time = None if window is None or window.time is None else self.below.over(window.time)
         calls = [self._call(at, call) for at, call in enumerate(aggregate.calls)]
         return Shape(
             streams_of(aggregate)[0],
-            columns_of(self._asked(() if time is None else (time,))) - {WATERMARK, *WINDOW_COLUMNS},
+            columns_of(self._asked()) - {WATERMARK, *WINDOW_COLUMNS},
             _where(self.below.conditions),
             grouped=True,
-            window=window,
-            time=None if time is None else _of_record(time),
+            window=aggregate.window,
+            time=next(map(_of_record, self.times), None),
             keys=tuple(self.keys),
             calls=tuple(calls),
             outputs=outputs,
             having=having or None,
         )
 
-    def _asked(self, times: Iterable[Scalar]) -> list[Scalar]:
+    def _asked(self) -> list[Scalar]:
         """Return every expression that is asked of a record, over columns of the stream."""
-        asked = [*self.below.conditions, *times, *self.scalars]
+        asked = [*self.below.conditions, *self.times, *self.scalars]
         for call in self.aggregate.calls:
             conditions = [] if call.condition is None else [call.condition]
             asked += [self.below.over(each) for each in (*call.arguments, *conditions)]
