@@ -159,7 +159,9 @@ class _Select:
         read = read_outputs(
             self.tree, self.scope, self.select, grouped=grouped, problems=self.problems
         )
-        self.scope.outputs = frozenset(each.name.lower() for each in read if each.has_alias)
+        self.scope.outputs = frozenset(
+            each.name.lower() for each in read if each is not None and each.has_alias
+        )
         node = self.scope.relation.node
         where = self._bind_where()
         if where is not None:
@@ -191,10 +193,12 @@ class _Select:
             return None
 
     def _bind_outputs(
-        self, outputs: Sequence[Output], bind: Callable[[exp.Expr], Scalar]
+        self, outputs: Sequence[Output | None], bind: Callable[[exp.Expr], Scalar]
     ) -> tuple[Named, ...]:
         columns: list[Named] = []
         for each in outputs:
+            if each is None:
+                continue
             try:
                 scalar = Scalar.column(each.name) if each.node is None else bind(each.node)
                 columns.append(Named(each.name, scalar, each.place))
@@ -207,12 +211,15 @@ class _Select:
         refuse_null(self.tree, node)
         return scalar
 
-    def _bind_groups(self, node: Node, outputs: Sequence[Output], having: exp.Expr | None) -> Node:
+    def _bind_groups(
+        self, node: Node, outputs: Sequence[Output | None], having: exp.Expr | None
+    ) -> Node:
         groups = Groups(self.expressions)
         before = len(self.problems)
         self._read_group_by(groups, outputs)
-        if len(self.problems) > before:
-            return node
+        group = self.select.args.get("group")
+        if len(self.problems) > before or (group is not None and is_broken(group.expressions)):
+            return node  # without all keys, what is selected cannot be judged
         columns = self._bind_outputs(outputs, groups.bind)
         condition: Scalar | None = None
         if having is not None and len(columns) == len(outputs) and not isinstance(having, Broken):
@@ -226,13 +233,13 @@ class _Select:
             node = Filter(node, condition)
         return Project(node, columns)
 
-    def _read_group_by(self, groups: Groups, outputs: Sequence[Output]) -> None:
+    def _read_group_by(self, groups: Groups, outputs: Sequence[Output | None]) -> None:
         group = self.select.args.get("group")
         items: list[exp.Expr] = []
         for part in [] if group is None else group.expressions:
             try:
-                if not isinstance(part, Broken):
-                    items.append(self._look_up(part, outputs))
+                item = None if isinstance(part, Broken) else self._look_up(part, outputs)
+                items += [] if item is None else [item]
             except Refused as refused:
                 self.problems += refused.problems
         # The window first: others may be over it.
@@ -244,24 +251,28 @@ class _Select:
                 except Refused as refused:
                     self.problems += refused.problems
 
-    def _look_up(self, node: exp.Expr, outputs: Sequence[Output]) -> exp.Expr:
-        """Return the expression that one part of GROUP BY means: itself, or an output's."""
+    def _look_up(self, node: exp.Expr, outputs: Sequence[Output | None]) -> exp.Expr | None:
+        """Return the expression that one part of GROUP BY means: itself, or an output's.
+
+        None: that of an output that has problems itself.
+        """
         first, name = self.tree.first(node), name_of(self.tree, node)
         if word(first) in ("ROLLUP", "CUBE", "GROUPING") or (word(first) == "ALL" and name):
             raise self.tree.refuse(
                 first, f"GROUP BY {word(first)} is not built yet; name the columns"
             )
-        found: exp.Expr | None = None
         if self.tree.last(node) is first and first.token_type == TokenType.NUMBER:
             if not (first.text.isdigit() and 1 <= int(first.text) <= len(outputs)):
                 raise self.tree.refuse(
                     first, f"GROUP BY {first.text}: there are {len(outputs)} outputs"
                 )
-            found = outputs[int(first.text) - 1].node
-        elif name is not None and name.lower() not in self.scope.columns:
-            matching = (each.node for each in outputs if each.name.lower() == name.lower())
-            found = next(matching, None)
-        return node if found is None else found
+            output = outputs[int(first.text) - 1]
+            return None if output is None else output.node
+        if name is not None and name.lower() not in self.scope.columns:
+            named = (each for each in outputs if each and each.name.lower() == name.lower())
+            output = next(named, None)
+            return node if output is None else output.node
+        return node
 
     def _read_key(self, groups: Groups, node: exp.Expr) -> None:
         if find_window(self.tree, node) is not None:

@@ -127,7 +127,9 @@ class _Binding:
 
     def _column(self, node: exp.Expr) -> tuple[int, int, str] | None:
         """Return which tokens of a node are which column; None: it is none as a whole."""
-        first, last = span_of(node) if "span" in node.meta else (0, 0)
+        first, last = span_of(node)
+        if is_path(node) and first in self.names:  # a unit
+            return None
         name = self.stand_in(node) if self.stand_in is not None else None
         if name is not None:
             return first, last, name
@@ -144,8 +146,6 @@ class _Binding:
     def _path(self, node: exp.Expr) -> tuple[int, int, str] | None:
         parts = path_of(node)
         first = span_of(parts[0])[0]
-        if first in self.names:  # a unit
-            return None
         target = self.scope.find([part.name for part in parts])
         if target is None:
             return None
@@ -155,7 +155,7 @@ class _Binding:
         self._name_fields(parts, target)
         if self.stand_in is not None and target.column not in WINDOW_COLUMNS:
             raise self.tree.refuse(
-                node,
+                parts[target.names - 1],
                 f"{target.column} is neither grouped nor aggregated; add it to GROUP BY, or write "
                 f"max({target.column})",
             )

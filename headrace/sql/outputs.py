@@ -30,18 +30,25 @@ class Output:
 
 def read_outputs(
     tree: Tree, scope: Scope, select: exp.Select, *, grouped: bool, problems: list[Problem]
-) -> list[Output]:
-    """Return the outputs, stars written out; what is wrong with single ones is added."""
-    outputs: list[Output] = []
+) -> list[Output | None]:
+    """Return the outputs, stars written out; None for those with problems, which are added."""
+    outputs: list[Output | None] = []
     for node in select.expressions:
         try:
-            if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and node.is_star):
+            if _is_star(node.this if isinstance(node, exp.Alias) else node):
                 outputs += _expand(tree, scope, node, grouped=grouped)
-            elif not isinstance(node, Broken):
-                outputs.append(_read_output(tree, scope, node))
+            else:
+                outputs.append(
+                    None if isinstance(node, Broken) else _read_output(tree, scope, node)
+                )
         except Refused as refused:
             problems += refused.problems
+            outputs.append(None)
     return outputs
+
+
+def _is_star(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and bool(node.is_star))
 
 
 def _expand(tree: Tree, scope: Scope, node: exp.Expr, *, grouped: bool) -> list[Output]:

@@ -257,7 +257,7 @@ class _Parser(SparkParser):
             part = parse()
             if self._match(TokenType.COMMA, advance=False) and not in_list:
                 raise _Fault(self._curr, "one expression is expected here; remove the comma")
-            if part is None or not self._at_end_of_part():
+            if part is None or not self._at_end_of_part() or self._is_open(begin):
                 raise _Fault(self._curr or self._prev)
         except ParseError as error:
             return self._give_up(error, begin, "expression", in_list=in_list)
@@ -274,7 +274,13 @@ class _Parser(SparkParser):
         return not self._curr or self._curr.token_type in _NO_NAMES
 
     def _at_end_of_part(self) -> bool:
-        return not self._curr or self._curr.token_type in _ENDS_PART
+        if not self._curr or self._curr.token_type in _ENDS_PART:
+            return True
+        return word(self._curr) == "EMIT" and bool(word(self._next))
+
+    def _is_open(self, begin: int) -> bool:
+        """Whether a parenthesis opened since, which sqlglot lets some functions leave so."""
+        return sum(map(nesting, self._tokens[begin : self._index])) != 0
 
     def _give_up(self, error: ParseError, begin: int, what: str, *, in_list: bool) -> exp.Expr:
         """Say what is wrong, and pass over the rest of the part."""
@@ -333,6 +339,7 @@ class _Parser(SparkParser):
         return self._parse_window(call)
 
     def _read_argument(self, call: AggregateCall) -> exp.Expr:
+        self._take_nulls(call)
         if self._curr and self._curr.token_type in (TokenType.COMMA, TokenType.R_PAREN):
             return Missing()
         begin = self._index

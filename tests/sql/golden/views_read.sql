@@ -201,7 +201,7 @@ CREATE MATERIALIZED VIEW v AS SELECT upper(card) AS card, count(*) AS n FROM pay
 -- output: card = upper(key_0)
 -- output: n = call_0
 
--- case: what depends on the keys alone becomes another key, computed by Spark
+-- case: what depends on the keys alone is an expression over them, and no key
 CREATE MATERIALIZED VIEW v AS
 SELECT upper(country) AS c, date_trunc('hour', window.start) AS hour, window.end AS until, count(*) AS n
 FROM payments GROUP BY country, window(ts, '5 minutes')
@@ -264,7 +264,7 @@ HAVING n > 3 AND sum(items) > 5 AND country <> 'x' AND total * n > 9
 -- output: n = call_0
 -- output: total = call_1 + 1
 
--- case: HAVING over keys alone is computed by Spark
+-- case: HAVING over keys alone
 CREATE MATERIALIZED VIEW v AS SELECT country FROM payments GROUP BY country HAVING country LIKE 'd%'
 -- view: v, 0 us
 -- from: payments
