@@ -3,6 +3,7 @@
 HeadraceError
 ├── UsageError              the call itself is wrong
 ├── DefinitionError         definitions refused; carries every Problem, not only the first
+├── DefinitionUnreadable    a kept definition is of a later release, or damaged
 ├── LogError                the log cannot do what was asked
 │   ├── TopicNotFound
 │   ├── TopicExists
@@ -43,6 +44,7 @@ __all__ = [
     "AuditFailed",
     "BufferFull",
     "DefinitionError",
+    "DefinitionUnreadable",
     "DiskFull",
     "EngineError",
     "EngineFenced",
@@ -116,6 +118,10 @@ class DefinitionError(HeadraceError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems))
         super().__init__("\n".join(map(str, self.problems)))
+
+
+class DefinitionUnreadable(HeadraceError):
+    """A definition that was kept cannot be read: a later release wrote it, or it is damaged."""
 
 
 class LogError(HeadraceError):

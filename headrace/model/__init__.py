@@ -2,15 +2,10 @@
 
 from headrace.model.definitions import (
     Adaptive,
-    Call,
-    Key,
-    Output,
     Project,
-    Query,
     Sink,
     Stream,
     View,
-    Window,
 )
 from headrace.model.fingerprint import stream_fingerprint, view_fingerprint
 from headrace.model.sinks import validate_sink
@@ -18,15 +13,10 @@ from headrace.model.validate import validate_project, validate_stream, validate_
 
 __all__ = [
     "Adaptive",
-    "Call",
-    "Key",
-    "Output",
     "Project",
-    "Query",
     "Sink",
     "Stream",
     "View",
-    "Window",
     "stream_fingerprint",
     "validate_project",
     "validate_sink",

@@ -1,72 +1,52 @@
 """Fingerprints: equal when the answer is the same, so that an edited comment rebuilds nothing.
 
 Promises:
-- A fingerprint covers all that a definition says about the answer, and what the engine adds to
-  it (time zone, ANSI mode, the version of the semantics); never comments, white space, places in
-  a file, names of streams and views, the key hint, which only producers use, what decides when
-  markers are written (they are in the log then), or when sinks are told.
-- It is stable between processes and machines: sha256 over JSON with sorted keys.
+- A fingerprint covers all that a definition's canonical form says about the answer, and what the
+  engine adds to it (time zone, ANSI mode, the version of the semantics); never comments, white
+  space, places in a file, names of streams and views, the key hint, which only producers use, what
+  decides when markers are written (they are in the log then), or when sinks are told.
+- It is stable between processes, machines and releases of the libraries: sha256 over JSON with
+  sorted keys, and no word of it is another library's.
 """
 
 import hashlib
 import json
-from dataclasses import asdict
+from typing import Any
 
-from headrace.model.definitions import Query, Stream, View
+from headrace.model.canonical import to_canonical
+from headrace.model.definitions import Stream, View
+from headrace.model.graph import streams_of
 
 __all__ = ["SEMANTICS", "stream_fingerprint", "view_fingerprint"]
 
 #: Raised when the same definition over the same log would get another answer from newer code.
 SEMANTICS = 3
 
+_STREAM_SILENT = ("name", "key", "idle_timeout_us")
+_VIEW_SILENT = ("name", "emit", "emit_every_us")
+
 
 def stream_fingerprint(stream: Stream) -> str:
     """Return the fingerprint of what a stream reads, as 64 hexadecimal digits."""
-    return _digest(
-        {
-            "semantics": SEMANTICS,
-            "columns": [[each.name, each.type.sql, each.nullable] for each in stream.columns],
-            "topic": stream.topic,
-            "format": stream.format,
-            "timestamp_format": stream.timestamp_format,
-            "event_time": stream.event_time,
-            "delay_us": stream.delay_us,
-            "adaptive": stream.adaptive is not None,
-            "unique": [stream.unique, stream.unique_within_us, stream.duplicates],
-        }
-    )
+    form = _without(to_canonical(stream)["stream"], _STREAM_SILENT)
+    # How a delay is learnt decides what markers say; that it is learnt decides who obeys them.
+    return _digest({"stream": form | {"adaptive": stream.adaptive is not None}})
 
 
-def view_fingerprint(view: View, stream: Stream) -> str:
-    """Return the fingerprint of a view over its stream, as 64 hexadecimal digits."""
-    assert view.query.stream == stream.name
-    return _digest(
-        {
-            "semantics": SEMANTICS,
-            # By name too: a renamed stream is another one to the ledger, read from its start.
-            "stream": [stream.name, stream_fingerprint(stream)],
-            "query": _query(view.query),
-            "allowed_lateness_us": view.allowed_lateness_us,
-            "late": view.late,
-            "retention_us": view.retention_us,
-            "time_zone": "UTC",
-            "ansi": True,
-        }
-    )
+def view_fingerprint(view: View, *streams: Stream) -> str:
+    """Return the fingerprint of a view over the streams that it reads, as 64 hexadecimal digits."""
+    by_name = {stream.name: stream for stream in streams}
+    form = _without(to_canonical(view)["view"], _VIEW_SILENT)
+    # By name too: a renamed stream is another one to the ledger, read from its start.
+    read = {name: stream_fingerprint(by_name[name]) for name in streams_of(view.query)}
+    return _digest({"view": form, "streams": read})
 
 
-def _query(query: Query) -> dict[str, object]:
-    return {
-        "where": query.where,
-        "grouped": query.grouped,
-        "window": asdict(query.window) if query.window else None,
-        "keys": [[key.name, key.expression] for key in query.keys],
-        "calls": [asdict(call) for call in query.calls],
-        "outputs": [[output.name, output.expression] for output in query.outputs],
-        "having": query.having,
-    }
+def _without(form: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in form.items() if name not in names}
 
 
-def _digest(canonical: dict[str, object]) -> str:
-    text = json.dumps(canonical, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+def _digest(said: dict[str, Any]) -> str:
+    whole = {"semantics": SEMANTICS, "time_zone": "UTC", "ansi": True, **said}
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -46,8 +46,8 @@ __all__ = [
 #: The column of a `Scan` that watermark() reads: the record's own, a TIMESTAMP.
 WATERMARK = "_watermark"
 #: The columns of an `Aggregate` that say which window a row is of; the last is the window's last
-#: instant.
-WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
+#: instant. No column of a stream can have such a name, so keys may read both.
+WINDOW_COLUMNS = ("_window_start", "_window_end", "_window_time")
 
 
 def key_column(number: int) -> str:

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 
 from headrace.errors import Location, Problem
-from headrace.model.definitions import Project, Query, Sink, View
+from headrace.model import nodes
+from headrace.model.definitions import Project, Sink, View
+from headrace.model.graph import aggregate_of, streams_of
 from headrace.model.names import closest, name_fault, topic_fault
+from headrace.model.nodes import WINDOW_COLUMNS, key_column
 
 __all__ = ["MODES", "key_parts", "sink_problems", "validate_sink"]
 
@@ -28,17 +31,23 @@ def validate_sink(sink: Sink, places: Mapping[str, Location]) -> list[Problem]:
     ]
 
 
-def key_parts(query: Query) -> dict[str, str]:
-    """Return the parts of the key that a grouped view's rows are told under, with their names.
+def key_parts(view: View) -> dict[str, str]:
+    """Return the columns of its aggregate that a grouped view's rows are told under, with names.
 
-    A part goes by the name of the output that selects it; by its own where none does.
+    A column goes by the name of the output that selects it; where none does, by its place.
     """
-    parts = [key.name for key in query.keys]
-    if query.window is not None:
-        ends = ["window_end"] if query.window.kind == "cumulative" else []
-        parts = ["window_start", *ends, *parts]
-    given = {output.expression: output.name for output in query.outputs}
-    return {part: given.get(part, part) for part in parts}
+    aggregate = aggregate_of(view.query)
+    if aggregate is None:
+        return {}
+    start, end, _ = WINDOW_COLUMNS
+    parts = {key_column(number): f"k{number}" for number in range(len(aggregate.keys))}
+    if aggregate.window is not None:
+        ends = {end: "window_end"} if aggregate.window.kind == "cumulative" else {}
+        parts = {start: "window_start"} | ends | parts
+    given = {}
+    if isinstance(view.query, nodes.Project):
+        given = {column.scalar.name: column.name for column in view.query.columns}
+    return {part: given.get(part, name) for part, name in parts.items()}
 
 
 def sink_problems(project: Project, side_topics: set[str], *, whole: bool) -> list[Problem]:
@@ -77,16 +86,23 @@ def sink_problems(project: Project, side_topics: set[str], *, whole: bool) -> li
             "its rows would come back for ever; choose another topic",
         )
         for sink in project.sinks
-        if sink.view in views and _feeds(project, sink.topic, views[sink.view].query.stream)
+        if sink.view in views
+        and any(_feeds(project, sink.topic, name) for name in streams_of(views[sink.view].query))
     ]
     return problems
 
 
 def _key_problems(sink: Sink, view: View) -> list[Problem]:
-    parts = key_parts(view.query)
+    aggregate = aggregate_of(view.query)
+    if aggregate is None:
+        return []
+    parts = key_parts(view)
     names = list(parts.values())
-    whats = {"window_start": "window's start", "window_end": "window's end"}
-    whats |= {key.name: f"grouping {key.expression}" for key in view.query.keys}
+    start, end, _ = WINDOW_COLUMNS
+    whats = {start: "window's start", end: "window's end"}
+    for number, key in enumerate(aggregate.keys):
+        whats[key_column(number)] = f"grouping {key.render(str)}"
+    unselected = parts.keys() - _selected(view)
     return [
         Problem(
             sink.location,
@@ -95,8 +111,15 @@ def _key_problems(sink: Sink, view: View) -> list[Problem]:
             f"or rename the output",
         )
         for part, name in parts.items()
-        if part == name and names.count(name) > 1
+        if part in unselected and names.count(name) > 1
     ]
+
+
+def _selected(view: View) -> set[str]:
+    """Return the columns that a view passes on as they are."""
+    if not isinstance(view.query, nodes.Project):
+        return set()
+    return {column.scalar.name for column in view.query.columns if column.scalar.name is not None}
 
 
 def _feeds(project: Project, topic: str, stream: str) -> bool:

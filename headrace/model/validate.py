@@ -9,9 +9,13 @@ Not checked here: whether the expressions are sound, which only their own langua
 from collections.abc import Mapping
 
 from headrace.errors import Location, Problem
+from headrace.model import nodes
 from headrace.model.definitions import Project, Sink, Stream, View
+from headrace.model.graph import aggregate_of, streams_of, walk, window_of
 from headrace.model.names import closest, name_fault, topic_fault
+from headrace.model.references import unknown_columns
 from headrace.model.sinks import sink_problems
+from headrace.model.traits import traits_of
 from headrace.model.windows import window_faults
 
 __all__ = [
@@ -161,33 +165,58 @@ def _event_time_fault(stream: Stream, name: str) -> str | None:
     return None
 
 
-def validate_view(view: View, stream: Stream, places: Places | None = None) -> list[Problem]:
-    """Return every problem of one view over its stream."""
+def validate_view(
+    view: View, streams: Mapping[str, Stream], places: Places | None = None
+) -> list[Problem]:
+    """Return every problem of one view; `streams` has those that it reads, by name."""
     findings = _Findings(view.location, places)
-    query = view.query
     findings.add("name", name_fault("view", view.name))
-    if not query.outputs:
+    outputs = traits_of(view.query, streams).columns
+    if not outputs:
         findings.add("name", f"view {view.name} has no outputs; select at least one")
-    findings.add_names("output", [output.name for output in query.outputs])
-    if query.window is not None:
-        if stream.event_time is None:
-            findings.add(
-                "window",
-                f"window() needs the event time of {stream.name}, which has none; add to its "
-                "columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS",
-            )
-        for subject, fault in window_faults(query.window):
-            findings.add(subject, fault)
-        if any(column.name.lower() == "window" for column in stream.columns):
-            findings.add(
-                "window",
-                f"{stream.name} has a column named window, which hides window.start; rename it",
-            )
-    else:
+    findings.add_names("output", list(outputs))
+    for fault in unknown_columns(view.query, streams):
+        findings.add("name", f"view {view.name}: {fault}")
+    for node in walk(view.query):
+        if isinstance(node, nodes.Aggregate) and node.window is not None:
+            _add_window_faults(findings, node, node.window, streams)
+    if window_of(view.query) is None:
         _add_unwindowed_faults(findings, view)
     _add_lateness_faults(findings, view)
     _add_emit_faults(findings, view)
     return findings.problems
+
+
+def _add_window_faults(
+    findings: _Findings,
+    aggregate: nodes.Aggregate,
+    window: nodes.Window,
+    streams: Mapping[str, Stream],
+) -> None:
+    below = traits_of(aggregate.input, streams)
+    read = streams_of(aggregate)
+    if below.event_time is None:
+        timeless = [name for name in read if streams[name].event_time is None]
+        findings.add(
+            "window",
+            f"window() needs the event time of {timeless[0]}, which has none; add to its "
+            "columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS"
+            if timeless
+            else f"window() needs the event time of {', '.join(read)}, which is not among what is "
+            f"selected below it; select {streams[read[0]].event_time} as it is",
+        )
+    elif window.time is not None and window.time.refs != (below.event_time,):
+        findings.add(
+            "window",
+            f"windows are over the event time of {', '.join(read)}, which is {below.event_time}",
+        )
+    for subject, fault in window_faults(window):
+        findings.add(subject, fault)
+    if any(name.lower() == "window" for name in below.columns):
+        findings.add(
+            "window",
+            f"{read[0]} has a column named window, which hides window.start; rename it",
+        )
 
 
 def _add_emit_faults(findings: _Findings, view: View) -> None:
@@ -199,12 +228,17 @@ def _add_emit_faults(findings: _Findings, view: View) -> None:
         )
     elif view.emit == "every" and view.emit_every_us <= 0:
         findings.add("emit", "emit every nothing is emit = 'changes'; write that")
-    elif view.emit == "final" and view.query.grouped and view.query.window is None:
+    elif view.emit == "final" and _never_closes(view):
         findings.add(
             "emit",
             f"emit of {view.name}: without a window no row is ever final; write 'changes', or "
             "group by window(...)",
         )
+
+
+def _never_closes(view: View) -> bool:
+    aggregate = aggregate_of(view.query)
+    return aggregate is not None and aggregate.window is None
 
 
 def _add_unwindowed_faults(findings: _Findings, view: View) -> None:
@@ -253,7 +287,8 @@ def _add_session_faults(findings: _Findings, view: View, gap_us: int) -> None:
 
 
 def _add_lateness_faults(findings: _Findings, view: View) -> None:
-    gap_us = None if view.query.window is None else view.query.window.gap_us
+    window = window_of(view.query)
+    gap_us = None if window is None else window.gap_us
     if view.late not in LATE_POLICIES:
         findings.add(
             "late",
@@ -319,10 +354,11 @@ def validate_project(project: Project, *, whole: bool = True) -> list[Problem]:
     problems += [
         Problem(
             view.location,
-            f"view {view.name} reads {view.query.stream}, which is not a stream of the "
-            f"project{closest(view.query.stream, known)}",
+            f"view {view.name} reads {name}, which is not a stream of the "
+            f"project{closest(name, known)}",
         )
         for view in project.views
-        if view.query.stream not in known
+        for name in streams_of(view.query)
+        if name not in known
     ]
     return problems + sink_problems(project, side_topics, whole=whole)

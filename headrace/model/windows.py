@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from zoneinfo import available_timezones
 
-from headrace.model.definitions import Window
 from headrace.model.names import closest
+from headrace.model.nodes import Window
 
 __all__ = ["DAY_US", "MAX_WINDOWS", "window_faults"]
 

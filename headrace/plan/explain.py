@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from headrace.plan.fold import Fold
+from headrace.plan.shape import shape_of
 from headrace.plan.spark.calls import call_text
 
 __all__ = [
@@ -78,7 +79,7 @@ class Explanation:
 
 def explain_fold(fold: Fold, store: StoreText) -> Explanation:
     """Return what a fold will do; `store` is what the store makes of its table."""
-    query, table = fold.view.query, fold.table
+    query, table = shape_of(fold.view), fold.table
     partials = dict(fold.partials)
     aggregates = []
     items = {child.part.removeprefix("items_"): child for child in table.children}
@@ -100,7 +101,7 @@ def explain_fold(fold: Fold, store: StoreText) -> Explanation:
         unique=fold.stream.unique,
         unique_within_us=fold.stream.unique_within_us,
         where=query.where,
-        window=None if query.window is None else asdict(query.window),
+        window=None if query.window is None else asdict(query.window) | {"time": query.time},
         panes=_note(fold, "panes"),
         pieces=_note(fold, "pieces"),
         delay_us=fold.stream.delay_us,

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.model.definitions import Stream, View
+from headrace.plan.shape import shape_of
 from headrace.plan.spark.calls import asked
 from headrace.plan.spark.grouped import grouped_query, partials_of
 from headrace.plan.spark.plain import plain_query
@@ -95,7 +96,7 @@ def plan_fold(
             f"windows are over a TIMESTAMP, and the first argument of the window is {time.sql}; "
             "write CAST(... AS TIMESTAMP)",
         )
-    if view.query.grouped:
+    if shape_of(view).grouped:
         table = grouped_table(view, version, argument_types, output_types)
         query = grouped_query(view, stream, argument_types)
         partials = partials_of(view, argument_types)
@@ -107,7 +108,7 @@ def plan_fold(
 
 
 def _probe(view: View, stream: Stream) -> Probe:
-    query = view.query
+    query = shape_of(view)
     values = [output.expression for output in query.outputs]
     if query.grouped:
         values = [key.expression for key in query.keys]

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 
 from headrace.aggregates import Aggregate
 from headrace.aggregates.words import Merge
-from headrace.model.definitions import Key, View
+from headrace.model.definitions import View
+from headrace.model.nodes import key_column
 from headrace.model.sinks import key_parts
 from headrace.plan.finals import Names, to_term, typed_parts
+from headrace.plan.shape import Key, shape_of
 from headrace.plan.spark.calls import call_text
 from headrace.plan.spark.grouped import aggregates_of
 from headrace.plan.spark.items import item_column
@@ -37,7 +39,7 @@ def plain_table(view: View, version: str, types: Mapping[str, DataType]) -> Tabl
     placement = OfRecord()
     outputs = [
         Output(output.name, Reference(f"o{i}", types[f"o{i}"]), types[f"o{i}"])
-        for i, output in enumerate(view.query.outputs)
+        for i, output in enumerate(shape_of(view).outputs)
     ]
     columns = [TableColumn(f"o{i}", output.type) for i, output in enumerate(outputs)]
     return Table(
@@ -57,7 +59,7 @@ def grouped_table(
     output_types: Mapping[str, DataType],
 ) -> Table:
     """Return the table of a grouped view. DefinitionError: a type that cannot be folded or read."""
-    query = view.query
+    query = shape_of(view)
     placement = placement_of(query.window)
     keys = [TableColumn(key.name, types[key.name]) for key in query.keys]
     for key in query.keys:
@@ -138,8 +140,12 @@ def answer_of(call: str, aggregate: Aggregate) -> Answer:
 
 
 def _told_key(view: View, types: Mapping[str, DataType]) -> tuple[KeyPart, ...]:
-    names = key_parts(view.query)
-    return tuple(KeyPart(name, part, types.get(part, _TIMESTAMP)) for part, name in names.items())
+    own = [key.name for key in shape_of(view).keys if not key.derived]
+    names = {key_column(number): name for number, name in enumerate(own)}
+    return tuple(
+        KeyPart(name, names.get(column, column), types.get(names.get(column, ""), _TIMESTAMP))
+        for column, name in key_parts(view).items()
+    )
 
 
 def _outputs(
@@ -149,7 +155,7 @@ def _outputs(
     aggregates: Mapping[str, Aggregate],
 ) -> tuple[tuple[Output, ...], Term | None]:
     """Return the columns that readers see and the condition of HAVING."""
-    query = view.query
+    query = shape_of(view)
     names = _names(view, types, output_types, aggregates)
     try:
         outputs = tuple(
@@ -170,7 +176,7 @@ def _names(
     output_types: Mapping[str, DataType],
     aggregates: Mapping[str, Aggregate],
 ) -> Names:
-    query = view.query
+    query = shape_of(view)
     expressions = [output.expression for output in query.outputs]
     expressions += [] if query.having is None else [query.having]
     parts = {text: output_types[f"__part{i}"] for i, text in enumerate(typed_parts(expressions))}
@@ -184,7 +190,7 @@ def _names(
 
 def _refuse_two_zeros(view: View, key: Key, types: Mapping[str, DataType]) -> None:
     """Refuse a key that 0.0 and -0.0, which are one group, could make two groups of."""
-    for base in view.query.keys:
+    for base in shape_of(view).keys:
         if base.name in key.over and types[base.name].kind in ("FLOAT", "DOUBLE"):
             raise refuse(
                 view,

@@ -14,6 +14,7 @@ from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Project, Sink, Stream, View
 from headrace.model.validate import validate_project
 from headrace.sql.sinks import read_sink
+from headrace.sql.stack import on_own_stack
 from headrace.sql.statements import Cursor, Statement, split_statements
 from headrace.sql.streams import read_stream
 from headrace.sql.text import Refused, Source, word
@@ -50,6 +51,10 @@ def parse_project(sources: Mapping[str, str]) -> Project:
 
     DefinitionError: carries every problem of every file.
     """
+    return on_own_stack(lambda: _parse_project(sources))
+
+
+def _parse_project(sources: Mapping[str, str]) -> Project:
     problems: list[Problem] = []
     views: list[tuple[Statement, Cursor]] = []
     streams: list[Stream] = []
@@ -104,10 +109,6 @@ def _read_view(
         return read_view(statement, cursor, known, problems)
     except Refused as refused:
         problems += refused.problems
-    except RecursionError:
-        problems.append(
-            Problem(statement.location, "the query is nested too deeply; write it in simpler steps")
-        )
     return None
 
 

@@ -13,7 +13,14 @@ from headrace.errors import Problem
 from headrace.sql.statements import nesting, split_commas
 from headrace.sql.text import NOT_FUNCTIONS, Source, word, words
 
-__all__ = ["AGGREGATES", "FunctionCall", "find_calls", "refused_functions"]
+__all__ = [
+    "AGGREGATES",
+    "FunctionCall",
+    "call_name",
+    "find_calls",
+    "refused_functions",
+    "starts_operand",
+]
 
 #: Aggregates that can be merged turn by turn, and the names that Spark also knows them by.
 AGGREGATES = {
@@ -109,6 +116,7 @@ _INSTEAD = {
     "try_sum": "write sum",
     "try_avg": "write avg",
 }
+_BEFORE_OPERANDS = words("AND OR NOT WHEN THEN ELSE SELECT WHERE HAVING ON") | {"", "GROUP BY"}
 _NOW_LITERAL = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 _TYPED_LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME")
 
@@ -136,7 +144,7 @@ def find_calls(tokens: Sequence[Token]) -> Iterator[FunctionCall]:
         is_name = bool(word(token)) and word(token) not in NOT_FUNCTIONS
         # ANY and SOME are also functions, but not after LIKE and not after a comparison.
         if word(token) in ("ANY", "SOME"):
-            is_name = at == 0 or _starts_operand(tokens[at - 1])
+            is_name = at == 0 or starts_operand(tokens[at - 1])
         previous = tokens[at - 1].text if at > 0 else ""
         is_type = previous == "::" or previous.upper() == "AS"
         is_suffix = previous == ")" and word(token) == "FILTER"
@@ -148,8 +156,9 @@ def find_calls(tokens: Sequence[Token]) -> Iterator[FunctionCall]:
             yield FunctionCall(str(token.text).lower(), at, at + 1, closing, end)
 
 
-def _starts_operand(previous: Token) -> bool:
-    return word(previous) in ("", "AND", "OR", "NOT", "WHEN", "THEN", "ELSE", "SELECT") and (
+def starts_operand(previous: Token) -> bool:
+    """Whether an operand begins after a token, and not the right side of a comparison."""
+    return word(previous) in _BEFORE_OPERANDS and (
         previous.text not in ("=", "<", ">", "<=", ">=", "<>", "!=", "==")
     )
 
@@ -175,6 +184,14 @@ def _suffix_end(tokens: Sequence[Token], closing: int) -> int:
         else:
             break
     return end
+
+
+def call_name(tokens: Sequence[Token]) -> str | None:
+    """Return the name, in lower case, if the tokens are one call and nothing else."""
+    first = next(find_calls(tokens[:2]), None) if len(tokens) > 2 else None
+    if first is None or _closing(tokens, 1) != len(tokens) - 1:
+        return None
+    return first.name
 
 
 def refused_functions(

@@ -11,13 +11,25 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from sqlglot import Dialect, Token, TokenType
 from sqlglot.errors import SqlglotError
 
 from headrace.errors import Location, Problem
+from headrace.model.scalars import escape_braces
 
-__all__ = ["SPARK", "Refused", "Source", "identifier", "render", "word", "words"]
+__all__ = [
+    "SPARK",
+    "Hole",
+    "Refused",
+    "Source",
+    "identifier",
+    "plain_name",
+    "render",
+    "word",
+    "words",
+]
 
 SPARK = Dialect.get_or_raise("spark")
 
@@ -35,7 +47,16 @@ NOT_FUNCTIONS = words(
 #: Words that Spark's strictest settings would take for a call, not for a column.
 _ALSO_FUNCTIONS = words("current_time localtimestamp session_user user")
 _WORD = re.compile(r"\w+")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NUMBER = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
 _OPERATOR = re.compile(r"[<>=|&!:^]+")
+
+
+class Hole(NamedTuple):
+    """What stands in the place of tokens: the index of the last of them, and the text."""
+
+    last: int
+    text: str
 
 
 class Refused(Exception):
@@ -129,24 +150,42 @@ def identifier(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def render(source: Source, tokens: Sequence[Token], edits: Mapping[int, str | None]) -> str:
-    """Return tokens as SQL text with one way of spacing.
+def plain_name(name: str) -> str:
+    """Return the name of a field or variable: as it is if it is a word, else in backquotes.
 
-    `edits` maps a token's start to what stands there instead; None leaves the token out. The
-    text is the user's own, because what sqlglot generates is not always what Spark would read.
+    After a dot and before an arrow every word is a name to Spark, whatever words it knows.
+    """
+    return name if _PLAIN.fullmatch(name) else f"`{name.replace('`', '``')}`"
+
+
+def render(
+    source: Source, tokens: Sequence[Token], names: Mapping[int, str], holes: Mapping[int, Hole]
+) -> str:
+    """Return tokens as canonical text: words in lower case, one way of spacing, no comments.
+
+    `names` maps indexes of tokens to what stands there instead, `holes` indexes of first tokens to
+    what stands in the place of several. The functions and literals are the user's own, because
+    what sqlglot generates is not always what Spark would read.
     """
     parts: list[str] = []
     previous: Token | None = None
-    for token in tokens:
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        hole = holes.get(at)
+        last = at if hole is None else hole.last
         if previous is not None and token.start == previous.start:
-            continue  # `1L` is three tokens over the same two characters
-        text = edits[token.start] if token.start in edits else _written(source, token)
-        if text is None:
+            at += 1  # `1L` is three tokens over the same two characters
             continue
+        text = names.get(at) or _written(source, token)
+        if hole is not None:
+            token = Token(TokenType.VAR, "x", 1, 1, token.start, tokens[last].end)
+            text = hole.text
         if previous is not None and _spaced(previous, token):
             parts.append(" ")
         parts.append(text)
         previous = token
+        at = last + 1
     return "".join(parts)
 
 
@@ -161,8 +200,11 @@ def _written(source: Source, token: Token) -> str:
             text[1:-1],
             flags=re.DOTALL,
         )
-        return f"{quote}{inner}{quote}"
-    return text
+        return escape_braces(f"{quote}{inner}{quote}")
+    if token.token_type == TokenType.NUMBER:
+        digits = _NUMBER.fullmatch(text)
+        return f"{digits[1].lower()}{digits[2].upper()}" if digits else text
+    return escape_braces(" ".join(text.lower().split()) if word(token) else text)
 
 
 def _spaced(left: Token, right: Token) -> bool:

@@ -4,22 +4,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from headrace.errors import Problem
-from headrace.model.definitions import Stream, View
-from headrace.model.names import closest, name_fault
+from headrace.model.definitions import View
+from headrace.model.graph import streams_of, window_of
+from headrace.model.names import name_fault
+from headrace.model.nodes import Aggregate, Filter, Node, Project, Window
 from headrace.model.validate import validate_view
+from headrace.sql.binder import Streams, bind_query
+from headrace.sql.clauses import unread
 from headrace.sql.options import Option, read_duration, read_options
-from headrace.sql.queries import QueryReader
-from headrace.sql.select import Clauses, read_clauses
+from headrace.sql.parser import parse_query
 from headrace.sql.sinks import read_emit
 from headrace.sql.statements import Cursor, Statement
-from headrace.sql.text import Source, word
+from headrace.sql.text import Refused, Source
+from headrace.sql.trees import Tree
 
 __all__ = ["VIEW_OPTIONS", "read_view"]
 
 VIEW_OPTIONS = ("allowed_lateness", "late", "retention", "time_zone", "emit")
-
-#: Streams by name in lower case; None for one whose own statement was refused.
-Streams = Mapping[str, Stream | None]
 
 
 def read_view(
@@ -43,19 +44,15 @@ def read_view(
     places["name"] = source.location(name.start)
     lateness_us = read_duration(source, options, "allowed_lateness", problems)
     retention_us = read_duration(source, options, "retention", problems)
-    clauses = read_clauses(cursor, problems)
-    stream = _find_stream(source, clauses, streams, problems)
-    fault = name_fault("view", name.text)
-    if stream is None:
-        problems += [Problem(places["name"], fault)] if fault else []
-        return None
-    query = QueryReader(source, stream, clauses, problems).read()
+    query = _read_query(source, cursor, streams, problems)
     if query is None or len(problems) > before:
+        fault = name_fault("view", name.text)
         problems += [Problem(places["name"], fault)] if fault else []
         return None
+    window = window_of(query)
     if "time_zone" in options:
         zone = options["time_zone"]
-        if query.window is None:
+        if window is None:
             problems.append(
                 source.problem(
                     zone.value,
@@ -64,9 +61,9 @@ def read_view(
                 )
             )
             return None
-        query = replace(query, window=replace(query.window, zone=zone.text))
+        query = _with_window(query, replace(window, zone=zone.text))
     emit, emit_every_us = read_emit(source, options, problems)
-    if "late" in options and options["late"].text == "topic" and query.window is None:
+    if "late" in options and options["late"].text == "topic" and window is None:
         # The default, which a definition cannot tell from nothing.
         problems.append(
             source.problem(
@@ -87,26 +84,41 @@ def read_view(
         sql=statement.sql,
         location=statement.location,
     )
-    places |= {f"output {index}": each.location for index, each in enumerate(query.outputs)}
-    problems += validate_view(view, stream, places)
+    assert isinstance(query, Project)
+    places |= {f"output {index}": each.location for index, each in enumerate(query.columns)}
+    read = streams_of(query)
+    problems += validate_view(
+        view, {each.name: each for each in streams.values() if each and each.name in read}, places
+    )
     return view
 
 
-def _find_stream(
-    source: Source, clauses: Clauses, streams: Streams, problems: list[Problem]
-) -> Stream | None:
-    name, alias = clauses.stream, clauses.alias
-    if name is None:
-        return None
-    if alias is not None and (name_fault("alias", alias.text) or word(alias) == "WINDOW"):
-        problems.append(source.problem(alias, f"alias {alias.text} is reserved; choose another"))
-    if name.text.lower() not in streams:
-        known = [stream.name for stream in streams.values() if stream is not None]
-        problems.append(
-            source.problem(
-                name,
-                f"there is no stream {name.text}{closest(name.text, known)}; a view reads a "
-                "stream, so write CREATE STREAM first (views over views are not built yet)",
-            )
-        )
-    return streams.get(name.text.lower())
+def _read_query(
+    source: Source, cursor: Cursor, streams: Streams, problems: list[Problem]
+) -> Node | None:
+    if not (cursor.next_is("SELECT") or cursor.next_is("WITH")):
+        raise cursor.refuse(f"SELECT is expected here{cursor.found()}")
+    found: list[Problem] = []
+    tokens = cursor.rest()
+    node: Node | None = None
+    try:
+        root = parse_query(source, tokens, found)
+        tree = Tree(source, tokens, root)
+        if root.meta["rest"] < len(tokens):
+            found.append(unread(tree, root.meta["rest"]))
+        node = bind_query(tree, root, streams, found)
+    except Refused as refused:
+        found += refused.problems
+    problems += sorted(found, key=lambda problem: problem.location)
+    return node if not found else None
+
+
+def _with_window(node: Node, window: Window) -> Node:
+    """Return a query with another window in the place of its own."""
+    match node:
+        case Aggregate():
+            return replace(node, window=window)
+        case Project() | Filter():
+            return replace(node, input=_with_window(node.input, window))
+        case _:
+            return node

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.model.definitions import Window
+from headrace.model.nodes import Window
 from headrace.schema.types import DataType, parse_type
 from headrace.time.windows import Cut
 

@@ -14,13 +14,26 @@ from typing import NamedTuple
 import pytest
 
 from headrace.errors import DefinitionError
-from headrace.model import Call, Project, Stream, View, Window
+from headrace.model import Project as Definitions
+from headrace.model import Stream, View
+from headrace.model.graph import streams_of
+from headrace.model.nodes import (
+    Aggregate,
+    Call,
+    Deduplicate,
+    Filter,
+    Node,
+    Project,
+    Scan,
+    Window,
+)
+from headrace.model.scalars import Scalar
 from headrace.sql import parse_project
 
 GOLDEN = Path(__file__).parent / "golden"
 STREAMS = (GOLDEN / "streams.sql").read_text()
 FILES = sorted(path.name for path in GOLDEN.glob("*.sql") if path.name != "streams.sql")
-ANSWER = re.compile(r"-- (error|stream|view|where|window|key|call|output|having|sink): ")
+ANSWER = re.compile(r"-- (error|stream|view|from|where|window|key|call|output|having|sink): ")
 
 
 class Case(NamedTuple):
@@ -53,23 +66,44 @@ def dump_stream(stream: Stream) -> list[str]:
 
 
 def dump_view(view: View) -> list[str]:
-    query = view.query
-    kind = "grouped" if query.grouped else "plain"
     late = "" if view.late == "topic" else f", late {view.late}"
     kept = "" if view.retention_us is None else f", kept {view.retention_us} us"
     told = f", emit {view.emit} {view.emit_every_us or ''}".rstrip()
     lateness = f"{view.allowed_lateness_us} us{late}{kept}{'' if view.emit == 'changes' else told}"
-    lines = [f"-- view: {view.name}, {kind} over {query.stream}, {lateness}"]
-    if query.where is not None:
-        lines.append(f"-- where: {query.where}")
-    if query.window is not None:
-        lines.append(f"-- window: {dump_window(query.window)}")
-    lines += [f"-- key: {key.name} = {key.expression}" for key in query.keys]
-    lines += [f"-- call: {each.name} = {dump_call(each)}" for each in query.calls]
-    lines += [f"-- output: {each.name} = {each.expression}" for each in query.outputs]
-    if query.having is not None:
-        lines.append(f"-- having: {query.having}")
-    return lines
+    return [f"-- view: {view.name}, {lateness}", *dump_node(view.query)]
+
+
+def dump_node(node: Node) -> list[str]:
+    """Return a line for each part of a node, those of its input first."""
+    match node:
+        case Scan():
+            return [f"-- from: {node.stream}"]
+        case Deduplicate():
+            by = f"without duplicates by {node.by} within {node.within_us} us"
+            return [f"-- from: {node.input.stream} {by}"]
+        case Filter():
+            word = "having" if isinstance(node.input, Aggregate) else "where"
+            return [*dump_node(node.input), f"-- {word}: {show(node.condition)}"]
+        case Project():
+            lines = dump_node(node.input)
+            return lines + [
+                f"-- output: {each.name} = {show(each.scalar)}" for each in node.columns
+            ]
+        case Aggregate():
+            lines = dump_node(node.input)
+            lines.append(
+                f"-- window: {dump_window(node.window)}" if node.window else "-- window: none"
+            )
+            lines += [f"-- key: key_{at} = {show(key)}" for at, key in enumerate(node.keys)]
+            lines += [
+                f"-- call: call_{at} = {dump_call(call)}" for at, call in enumerate(node.calls)
+            ]
+            return lines
+    raise AssertionError(node)
+
+
+def show(scalar: Scalar) -> str:
+    return scalar.render(lambda column: column)
 
 
 def dump_window(window: Window) -> str:
@@ -81,16 +115,15 @@ def dump_window(window: Window) -> str:
     if window.offset_us:
         text += f", from {window.offset_us} us"
     if window.time is not None:
-        text += f", over {window.time}"
+        text += f", over {show(window.time)}"
     return text if window.zone is None else f"{text}, days of {window.zone}"
 
 
 def dump_call(call: Call) -> str:
-    text = f"{call.function} of {call.argument}"
-    text += f" by {call.by}" if call.by else ""
-    text += f", {', '.join(call.parameters)}" if call.parameters else ""
+    arguments = ", ".join([*map(show, call.arguments), *call.parameters])
+    text = f"{call.function}({arguments})"
     text += ", without nulls" if call.ignores_nulls else ""
-    return text + (f", where {call.condition}" if call.condition else "")
+    return text + (f", where {show(call.condition)}" if call.condition else "")
 
 
 def run(case: Case) -> list[str]:
@@ -108,12 +141,12 @@ def run(case: Case) -> list[str]:
     ]
 
 
-def check_round_trip(project: Project) -> None:
+def check_round_trip(project: Definitions) -> None:
     """Read each definition's text again, alone, as the engine does with old versions."""
     for stream in project.streams:
         assert parse_project({"again.sql": stream.sql}).stream(stream.name) == stream
     for view in project.views:
-        stream = project.stream(view.query.stream)
+        stream = project.stream(streams_of(view.query)[0])
         again = parse_project({"again.sql": f"{stream.sql};\n{view.sql}"})
         assert again.view(view.name) == view
 

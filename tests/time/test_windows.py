@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 from headrace.engine.spark.session import start_spark
-from headrace.model.definitions import Query, Stream, View, Window
+from headrace.model.definitions import Stream, View
+from headrace.model.nodes import Aggregate, Project, Scan, Window
 from headrace.model.windows import DAY_US
 from headrace.plan.spark import cutting as spark_cutting
 from headrace.plan.spark.windowing import judged, levels_of
@@ -90,7 +91,7 @@ def cases(window: Window) -> list[tuple[int, int | None]]:
 
 
 def view_of(window: Window) -> tuple[View, Stream]:
-    query = Query("s", None, True, window, (), (), ())
+    query = Project(Aggregate(Scan("s"), window, (), ()), ())
     stream = Stream("s", (), "s", event_time="ts")
     return View("v", query, LATENESS_US), stream
 

@@ -11,6 +11,7 @@ from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Stream, View
 from headrace.model.fingerprint import view_fingerprint
 from headrace.plan.fold import INPUT_COLUMNS, Fold, plan_fold
+from headrace.plan.shape import shape_of
 from headrace.plan.spark.types import argument_types_query, output_types_query
 from headrace.schema.types import DataType, parse_type
 
@@ -26,7 +27,7 @@ def plan_view(spark: SparkSession, view: View, stream: Stream) -> Fold:
     session.createDataFrame([], schema).createOrReplaceTempView("__input")
     arguments = _types(session, view, argument_types_query(view, stream))
     outputs = {}
-    if view.query.grouped:
+    if shape_of(view).grouped:
         outputs = _types(session, view, output_types_query(view, arguments))
     version = short_version(view_fingerprint(view, stream))
     fold = plan_fold(view, stream, version, arguments, outputs)

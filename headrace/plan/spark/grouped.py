@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from headrace.aggregates import Aggregate
 from headrace.model.definitions import Stream, View
+from headrace.plan.shape import shape_of
 from headrace.plan.spark.calls import aggregate_of, call_columns, fill
 from headrace.plan.spark.items import grouping_sets, item_column, items_query
 from headrace.plan.spark.placing import LateRecord, placing_of
@@ -30,7 +31,7 @@ _FOLDED = "CASE WHEN NOT (__skip OR __late) THEN {} END AS {}"
 def aggregates_of(view: View, types: Mapping[str, DataType]) -> dict[str, Aggregate]:
     """Return the aggregate of every call. DefinitionError: its argument does not fit."""
     aggregates = {}
-    for call in view.query.calls:
+    for call in shape_of(view).calls:
         try:
             aggregates[call.name] = aggregate_of(call, types)
         except ValueError as error:
@@ -43,14 +44,14 @@ def partials_of(view: View, types: Mapping[str, DataType]) -> dict[str, str]:
     aggregates = aggregates_of(view, types)
     return {
         f"{call.name}_{i}": fill(call, state.partial)
-        for call in view.query.calls
+        for call in shape_of(view).calls
         for i, state in enumerate(aggregates[call.name].states)
     }
 
 
 def grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> str:
     """Return the query over `__input` whose rows are deltas, late records, and what was skipped."""
-    query = view.query
+    query = shape_of(view)
     placing = placing_of(placement_of(query.window))
     inner = ["__side", "__skip"]
     groups = ["__side", "__skip"]

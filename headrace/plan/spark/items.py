@@ -8,7 +8,7 @@ grouping set; `__set` tells the sets' rows apart, 0 for the view's own.
 from collections.abc import Mapping, Sequence
 
 from headrace.aggregates import Aggregate
-from headrace.model.definitions import Call
+from headrace.plan.shape import Call
 from headrace.plan.spark.calls import fill
 
 __all__ = ["grouping_sets", "item_column", "items_query"]

@@ -1,6 +1,7 @@
 """The Spark SQL of a view without grouping: one row per record."""
 
 from headrace.model.definitions import Stream, View
+from headrace.plan.shape import shape_of
 from headrace.plan.spark.windowing import judged, levels_of
 
 __all__ = ["plain_query"]
@@ -10,7 +11,7 @@ def plain_query(view: View, stream: Stream) -> str:
     """Return the query over `__input` with a row per record that WHERE takes."""
     outputs = [
         f"CASE WHEN NOT __skip THEN {output.expression} END AS o{i}"
-        for i, output in enumerate(view.query.outputs)
+        for i, output in enumerate(shape_of(view).outputs)
     ]
     columns = ", ".join(["__side", "__partition", "__offset", *outputs])
     return (

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from headrace.model.definitions import Stream, View
 from headrace.plan.finals import typed_parts
+from headrace.plan.shape import shape_of
 from headrace.plan.spark.calls import typed
 from headrace.plan.spark.grouped import aggregates_of
 from headrace.schema.types import DataType, parse_type
@@ -16,14 +17,14 @@ _WINDOW_PARTS = ("start", "end", "time")
 
 def argument_types_query(view: View, stream: Stream) -> str:
     """Return the query over `__input` whose column types `plan_fold` needs."""
-    query = view.query
+    query = shape_of(view)
     wanted = {"__where": query.where or "true"}
     wanted |= {key.name: key.expression for key in query.keys}
     for call in query.calls:
         wanted |= typed(call)
     relation = "__input"
     if query.window is not None:
-        wanted["__time"] = query.window.time or f"`{stream.event_time}`"
+        wanted["__time"] = query.time or f"`{stream.event_time}`"
         parts = ", ".join(f"'{part}', CAST(NULL AS TIMESTAMP)" for part in _WINDOW_PARTS)
         relation = f"(SELECT *, named_struct({parts}) AS window FROM __input)"
     if not query.grouped:
@@ -34,7 +35,7 @@ def argument_types_query(view: View, stream: Stream) -> str:
 
 def output_types_query(view: View, types: Mapping[str, DataType]) -> str:
     """Return the query that tells the types of a grouped view's outputs; it reads no table."""
-    query = view.query
+    query = shape_of(view)
     inner = {key.name: types[key.name] for key in query.keys}
     inner |= {name: aggregate.type for name, aggregate in aggregates_of(view, types).items()}
     if query.window is not None:

@@ -15,6 +15,7 @@ fails here, and is dead for the view.
 
 from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Stream, View
+from headrace.plan.shape import shape_of
 from headrace.plan.spark.cutting import unit_of
 from headrace.plan.spark.placing import placing_of
 from headrace.time.placement import placement_of
@@ -51,14 +52,13 @@ def levels_of(view: View, stream: Stream) -> Levels:
 
 def _levels(view: View, stream: Stream) -> tuple[dict[str, str], ...]:
     skip = _skip(view)
-    cut = placement_of(view.query.window).cut
+    cut = placement_of(shape_of(view).window).cut
     if cut is None:
         return ({"__late": "false", "__skip": skip},)
-    window = view.query.window
-    assert window is not None
-    time = f"`{stream.event_time}`" if window.time is None else f"({window.time})"
+    derived = shape_of(view).time
+    time = f"`{stream.event_time}`" if derived is None else f"({derived})"
     closed = _closed_time(view)
-    if cut.zone is None and window.time is None:
+    if cut.zone is None and derived is None:
         unit = unit_of(cut, time)
         return ({**_windows(view, cut, unit, closed, "__watermark", skip), "__skip": skip},)
     # What a derived time makes of a skipped record is nobody's business.
@@ -82,9 +82,10 @@ def _levels(view: View, stream: Stream) -> tuple[dict[str, str], ...]:
 
 def _skip(view: View) -> str:
     # Side rows count as skipped, so that no expression of the user's ever sees one.
-    if view.query.where is None:
+    where = shape_of(view).where
+    if where is None:
         return "__side IS NOT NULL"
-    return f"(__side IS NOT NULL OR NOT coalesce({view.query.where}, false))"
+    return f"(__side IS NOT NULL OR NOT coalesce({where}, false))"
 
 
 def _closed_time(view: View) -> str:
@@ -96,12 +97,12 @@ def _closed_time(view: View) -> str:
 
 def _windows(view: View, cut: Cut, unit: str, closed: str, now: str, skip: str) -> dict[str, str]:
     """Return the columns of the last level, from the names or texts of the units."""
-    placing = placing_of(placement_of(view.query.window))
+    placing = placing_of(placement_of(shape_of(view).window))
     assert placing is not None
     judged = placing.judge(unit, closed, now)
     lowest, end_unit = cut.times
     reason = f"'{_NO_TIME}'"
-    if view.query.window is not None and view.query.window.time is not None:
+    if shape_of(view).time is not None:
         reason = f"CASE WHEN {unit} IS NULL THEN '{_NULL_TIME}' ELSE '{_NO_TIME}' END"
     columns = dict(judged.columns)
     columns["__late"] = (

@@ -14,7 +14,7 @@ import pytest
 
 from headrace.aggregates.words import Merge
 from headrace.ledger.entries import Progress
-from headrace.model.definitions import Window
+from headrace.model.nodes import Window
 from headrace.plan.tables import Output, Table, TableColumn
 from headrace.plan.terms import Reference
 from headrace.schema.types import parse_type

@@ -10,7 +10,7 @@ import pytest
 
 from headrace import faults
 from headrace.aggregates.words import Merge
-from headrace.model.definitions import Window
+from headrace.model.nodes import Window
 from headrace.plan.tables import Table, TableColumn
 from headrace.schema.types import parse_type
 from headrace.store.base import Store

@@ -27,7 +27,7 @@ from headrace.ledger.entries import (
     TurnReport,
 )
 from headrace.log.base import Partition, Range
-from headrace.model.definitions import Window
+from headrace.model.nodes import Window
 from headrace.plan.tables import Table, TableColumn
 from headrace.store.base import Store
 from headrace.testing.store.samples import (

@@ -11,12 +11,12 @@ SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window()
 -- case: a gap of nothing
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts, '0 seconds')
--- error: case.sql:2:83: the window's gap must be more than nothing; write session_window(ts, '5 minutes')
+-- error: case.sql:2:83: the window gap must be positive; write session_window(ts, '5 minutes')
 
 -- case: a negative gap
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts, '-5 minutes')
--- error: case.sql:2:83: the window's gap must be more than nothing; write session_window(ts, '5 minutes')
+-- error: case.sql:2:83: the window gap must be positive; write session_window(ts, '5 minutes')
 
 -- case: a gap that is no duration
 CREATE MATERIALIZED VIEW v AS

@@ -135,8 +135,9 @@ SELECT id FROM payments WHERE ts > TIMESTAMP 'now' AND date < DATE 'today'
 -- case: watermark()
 CREATE MATERIALIZED VIEW v AS
 SELECT watermark() AS w FROM payments
--- view: v, plain over payments, 0 us
--- output: w = timestamp_micros(__watermark)
+-- view: v, 0 us
+-- from: payments
+-- output: w = _watermark
 
 -- case: outputs without a name
 CREATE MATERIALIZED VIEW v AS
@@ -332,7 +333,7 @@ SELECT id + AS a FROM payments WHERE (id = 'x'
 -- case: two commas
 CREATE MATERIALIZED VIEW v AS
 SELECT id,, card FROM payments
--- error: case.sql:2:1: two commas of SELECT have nothing between them
+-- error: case.sql:2:1: there is an empty column between two commas
 
 -- case: NULL alone
 CREATE MATERIALIZED VIEW v AS

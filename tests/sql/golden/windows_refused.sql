@@ -51,32 +51,32 @@ SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 hou
 -- case: a size of nothing
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '0 seconds')
--- error: case.sql:2:75: the window's size must be more than nothing; write window(ts, '1 minute')
+-- error: case.sql:2:75: the window size must be positive; write window(ts, '1 minute')
 
 -- case: a negative size
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '-1 minute')
--- error: case.sql:2:75: the window's size must be more than nothing; write window(ts, '1 minute')
+-- error: case.sql:2:75: the window size must be positive; write window(ts, '1 minute')
 
 -- case: a slide of nothing
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 minute', '0 seconds')
--- error: case.sql:2:87: the window's slide must be more than nothing; write window(ts, '1 minute')
+-- error: case.sql:2:87: the window slide must be positive; write window(ts, '1 minute')
 
 -- case: a negative slide
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 minute', '-10 seconds')
--- error: case.sql:2:87: the window's slide must be more than nothing; write window(ts, '1 minute')
+-- error: case.sql:2:87: the window slide must be positive; write window(ts, '1 minute')
 
 -- case: a step of nothing
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY cumulate(ts, '0 hours', '1 day')
--- error: case.sql:2:77: the window's step must be more than nothing; write cumulate(ts, '1 hour', '1 day')
+-- error: case.sql:2:77: the window step must be positive; write cumulate(ts, '1 hour', '1 day')
 
 -- case: a negative step
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY cumulate(ts, '-1 hours', '1 day')
--- error: case.sql:2:77: the window's step must be more than nothing; write cumulate(ts, '1 hour', '1 day')
+-- error: case.sql:2:77: the window step must be positive; write cumulate(ts, '1 hour', '1 day')
 
 -- case: a slide longer than the size
 CREATE MATERIALIZED VIEW v AS

@@ -1,0 +1,96 @@
+"""What a query cannot have yet, by the word that it begins with: rules, and where they apply.
+
+To open a clause, take its word from here and bind its node in `binder.py`.
+"""
+
+from collections.abc import Iterator
+
+from sqlglot import Token, exp
+
+from headrace.errors import Problem
+from headrace.sql.parser import span_of
+from headrace.sql.text import word, words
+from headrace.sql.trees import Tree
+
+__all__ = ["ONE_STREAM", "misplaced_clauses", "refused_clauses", "set_operator", "unread"]
+
+_WHEN_READING = "write it when you read the view"
+ONE_STREAM = "a view reads one stream"
+_JOINS = f"joins are not built yet: {ONE_STREAM}; join when you read the view"
+_REFUSED = {
+    "ORDER BY": f"ORDER BY is not part of a view, whose rows have no order; {_WHEN_READING}",
+    "SORT BY": f"SORT BY is not part of a view, whose rows have no order; {_WHEN_READING}",
+    "CLUSTER BY": "CLUSTER BY is not part of a view; remove it",
+    "DISTRIBUTE BY": "DISTRIBUTE BY is not part of a view; remove it",
+    "LIMIT": f"LIMIT is not part of a view, whose rows have no order; {_WHEN_READING}",
+    "OFFSET": f"OFFSET is not part of a view, whose rows have no order; {_WHEN_READING}",
+    "UNION": f"UNION is not built yet: {ONE_STREAM}; make one view per stream",
+    "EXCEPT": f"EXCEPT is not built yet: {ONE_STREAM}; make one view per stream",
+    "MINUS": f"MINUS is not built yet: {ONE_STREAM}; make one view per stream",
+    "INTERSECT": f"INTERSECT is not built yet: {ONE_STREAM}; make one view per stream",
+    "LATERAL": "LATERAL VIEW makes several rows of one record, which is not built yet; append one "
+    "record per row",
+    "QUALIFY": f"QUALIFY is not built yet; {_WHEN_READING}",
+    "WINDOW": "the WINDOW clause is not built yet; write GROUP BY window(<event time>, '1 minute')",
+    "PIVOT": f"PIVOT is not built yet; {_WHEN_READING}",
+    "UNPIVOT": f"UNPIVOT is not built yet; {_WHEN_READING}",
+    "TABLESAMPLE": "TABLESAMPLE gives another answer every time; use WHERE",
+    "EMIT": "EMIT is not built yet; tables hold every row; remove it",
+    "DISTINCT": "SELECT DISTINCT is not built yet; write GROUP BY and the columns",
+    "FOR": "FOR SYSTEM_TIME AS OF (temporal joins) is not built yet; remove it",
+    ",": _JOINS,
+} | dict.fromkeys(words("JOIN INNER CROSS LEFT RIGHT FULL NATURAL SEMI ANTI"), _JOINS)
+#: The arguments of a SELECT and of what it reads FROM that the binder knows.
+_BOUND = words("expressions from_ where group having with_ this alias db catalog kind")
+_ORDER = (("from_", "FROM"), ("where", "WHERE"), ("group", "GROUP BY"), ("having", "HAVING"))
+
+
+def refused_clauses(tree: Tree, node: exp.Expr) -> Iterator[Problem]:
+    """Yield a problem for every clause of a SELECT, or of what stands in FROM, not built yet."""
+    for name, value in node.args.items():
+        if name in _BOUND or not value:
+            continue
+        parts = value if isinstance(value, list) else [value]
+        for part in parts[:1] if name == "windows" else parts:
+            token = tree.first(part) if _has_place(part) else tree.first(node)
+            if name == "windows":
+                token = tree.tokens[span_of(part)[0] - 1]
+            elif name == "distinct":
+                token = tree.tokens[span_of(node)[0] + 1]
+            yield tree.problem(token, _message(token))
+
+
+def _has_place(part: object) -> bool:
+    return isinstance(part, exp.Expr) and "span" in part.meta
+
+
+def _message(token: Token) -> str:
+    return _REFUSED.get(word(token) or token.text) or (
+        f"{word(token) or token.text} is not supported here; remove it"
+    )
+
+
+def misplaced_clauses(tree: Tree, select: exp.Select) -> Iterator[Problem]:
+    """Yield a problem for every clause that stands behind one that it should stand before."""
+    found = [(name, select.args[key]) for key, name in _ORDER if select.args.get(key)]
+    for at, (name, clause) in enumerate(found):
+        before = [other for other, node in found[at + 1 :] if span_of(node) < span_of(clause)]
+        if before:
+            yield tree.problem(clause, f"{name} must stand before {before[-1]}")
+
+
+def set_operator(tree: Tree, node: exp.SetOperation) -> Problem:
+    """Return the problem of UNION and its kin."""
+    token = tree.after(node.this)
+    assert token is not None
+    return tree.problem(token, _message(token))
+
+
+def unread(tree: Tree, at: int) -> Problem:
+    """Return the problem of what stands behind a query that could be read."""
+    token = tree.tokens[at]
+    if token.text in (")", "]", "}"):
+        return tree.problem(token, f"{token.text} closes nothing; remove it")
+    known = _REFUSED.get(word(token) or token.text)
+    shown = tree.source.text[token.start : token.end + 1]
+    return tree.problem(token, known or f"this query cannot be read near {shown}; check its syntax")

@@ -1,0 +1,42 @@
+"""Work on a stack of its own, so that how deep it may go does not depend on who asks for it."""
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["MAX_FRAMES", "on_own_stack"]
+
+#: Frames of Python on that stack. A level of nesting takes sqlglot's parser, stamped, up to 60.
+MAX_FRAMES = 10_000
+_STACK_BYTES = 256 * 1024 * 1024  # of address space; only what is used becomes memory
+
+_Result = TypeVar("_Result")
+#: Both settings are of the whole process, so one thread at a time changes and restores them.
+_settings = threading.Lock()
+
+
+def on_own_stack(work: Callable[[], _Result]) -> _Result:
+    """Return what `work` returns, or raise what it raises; it has `MAX_FRAMES` frames to itself."""
+    results: list[_Result] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001 - raised again below, where the caller can see it
+            errors.append(error)
+
+    with _settings:
+        frames, stack_bytes = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
+        try:
+            sys.setrecursionlimit(MAX_FRAMES)
+            thread = threading.Thread(target=run, name="headrace-sql", daemon=True)
+            thread.start()
+            thread.join()
+        finally:
+            threading.stack_size(stack_bytes)
+            sys.setrecursionlimit(frames)
+    if errors:
+        raise errors[0]
+    return results[0]
