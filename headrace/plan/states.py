@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from headrace.aggregates import Aggregate
 from headrace.aggregates.words import Merge
 from headrace.model.definitions import View
-from headrace.model.nodes import key_column
+from headrace.model.nodes import WINDOW_COLUMNS, key_column
 from headrace.model.sinks import key_parts
 from headrace.plan.finals import Names, to_term, typed_parts
 from headrace.plan.shape import Key, shape_of
@@ -142,8 +142,9 @@ def answer_of(call: str, aggregate: Aggregate) -> Answer:
 def _told_key(view: View, types: Mapping[str, DataType]) -> tuple[KeyPart, ...]:
     own = [key.name for key in shape_of(view).keys if not key.derived]
     names = {key_column(number): name for number, name in enumerate(own)}
+    names |= dict(zip(WINDOW_COLUMNS, _WINDOW, strict=True))
     return tuple(
-        KeyPart(name, names.get(column, column), types.get(names.get(column, ""), _TIMESTAMP))
+        KeyPart(name, names[column], types.get(names[column], _TIMESTAMP))
         for column, name in key_parts(view).items()
     )
 
