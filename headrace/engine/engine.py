@@ -32,6 +32,7 @@ from headrace.engine.versions.swapping import (
     stays_apart,
 )
 from headrace.errors import DefinitionError, MergeFailed, Problem, Unreachable
+from headrace.ledger.definitions import check_readable, stream_of, view_of
 from headrace.ledger.entries import (
     MAIN,
     Holding,
@@ -48,7 +49,6 @@ from headrace.plan.fold import Fold
 from headrace.project.settings import Settings
 from headrace.sinks.outbox import ensure_topic
 from headrace.sinks.publishing import Publisher
-from headrace.sql import parse_project
 from headrace.store.base import Snapshot, Store
 from headrace.time.clocks import Clock
 
@@ -111,8 +111,12 @@ class Engine:
     def start(self) -> None:
         """Check every definition, take over the store, and open the units.
 
-        DefinitionError: definitions are refused, all problems at once; nothing was changed.
+        DefinitionError: definitions are refused, all problems at once. DefinitionUnreadable: a
+        later release wrote what the ledger keeps. Either way nothing was changed.
         """
+        with self.tools.store.open() as snapshot:
+            for holding in snapshot.holdings():
+                check_readable(holding)
         folds = self._plan_project()
         self._wanted = set(folds)
         self.epoch = self.planner.begin(writes=self.tools.publisher is not None)
@@ -152,7 +156,10 @@ class Engine:
     def _sweep_state(self) -> None:
         """Remove what crashes left behind: files of state that no manifest names."""
         named = {
-            run.file for unit in self.units.values() for runs in unit.runs.values() for run in runs
+            run.file
+            for unit in self.units.values()
+            for runs in unit.manifests.values()
+            for run in runs
         }
         if orphans := self.tools.state.sweep(named):
             logger.info("%d files of state that nothing names were removed", len(orphans))
@@ -188,11 +195,11 @@ class Engine:
         for holding in entered:
             if holding.unit in known:
                 continue
-            stream = self.project.stream(holding.stream)
             begin = beginnings.setdefault(holding.unit, {})
-            for partition, extent in self.planner.partitions(stream).items():
-                key = StreamPartition(holding.stream, partition.number)
-                begin[key] = Progress(extent.first_offset, Clock(delay_us=stream.delay_us))
+            for stream in map(self.project.stream, holding.inputs):
+                for partition, extent in self.planner.partitions(stream).items():
+                    key = StreamPartition(stream.name, partition.number)
+                    begin[key] = Progress(extent.first_offset, Clock(delay_us=stream.delay_us))
         return beginnings
 
     def _open_units(self, folds: Mapping[tuple[str, str], Fold]) -> None:
@@ -204,7 +211,7 @@ class Engine:
         for holding in holdings:
             unit = self.units[holding.unit]
             if holding.kind == "stream":
-                stream = parse_project({"ledger": holding.sql}).streams[0]
+                stream = stream_of(holding, holding.name)
                 unit.sources[holding.name] = Source(stream, owned=True)
                 continue
             fold = folds.get((holding.name, holding.version)) or self._plan_old(holding)
@@ -223,13 +230,13 @@ class Engine:
         unit.progress = dict(snapshot.progress(name))
         unit.time_offset = snapshot.time_offset(name)
         manifests = snapshot.manifests().items()
-        unit.runs = {stream: runs for (holder, stream), runs in manifests if holder == name}
+        unit.manifests = {each: runs for (holder, each), runs in manifests if holder == name}
         return unit
 
     def _plan_old(self, holding: Holding) -> Fold:
         """Plan a version that goes on until its successor is level."""
-        old = parse_project({"ledger": f"{holding.stream_sql};\n{holding.sql};"})
-        return plan_view(self.tools.spark, old.views[0], old.streams[0])
+        streams = [stream_of(holding, name) for name in holding.inputs]
+        return plan_view(self.tools.spark, view_of(holding), streams[0])
 
     def turn(self, *, max_records: int | None = None, gear: str | None = None) -> list[TurnReport]:
         """Take one turn of every unit that has something to read; swap in what is level."""
@@ -326,7 +333,7 @@ class Engine:
             files = {
                 run.file
                 for each in (main, unit, *replaced)
-                for runs in each.runs.values()
+                for runs in each.manifests.values()
                 for run in runs
             }
             merge_into_main(unit, main)

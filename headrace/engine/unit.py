@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from headrace.engine.turn.pace import Pace
+from headrace.ledger.definitions import short_version
 from headrace.ledger.entries import (
     MAIN,
     HoldingState,
+    Manifest,
+    Operator,
     Owner,
     Progress,
     SetAside,
@@ -16,20 +19,13 @@ from headrace.ledger.entries import (
 )
 from headrace.model.definitions import Stream
 from headrace.model.fingerprint import stream_fingerprint
-from headrace.operators.state import Hasher, Run
+from headrace.operators.state import Hasher
 from headrace.plan.columns import columns_read
 from headrace.plan.fold import Fold
 from headrace.project.settings import Settings
 from headrace.schema.json import JsonDecoder
 
-__all__ = ["VERSION_DIGITS", "Source", "Unit", "make_decoder", "short_version"]
-
-VERSION_DIGITS = 8
-
-
-def short_version(fingerprint: str) -> str:
-    """Return the part of a fingerprint that names a version."""
-    return fingerprint[:VERSION_DIGITS]
+__all__ = ["Source", "Unit", "make_decoder"]
 
 
 def make_decoder(stream: Stream, wanted: frozenset[str]) -> JsonDecoder:
@@ -65,6 +61,11 @@ class Source:
         """Whose counters these are."""
         return Owner("stream", self.stream.name, self.version)
 
+    @property
+    def deduplication(self) -> Operator:
+        """The step that finds duplicates; it does nothing where the stream has no unique id."""
+        return Operator("deduplicate", self.stream.name, self.version)
+
 
 @dataclass
 class Unit:
@@ -76,7 +77,7 @@ class Unit:
     folds: list[Fold] = field(default_factory=list)
     progress: dict[StreamPartition, Progress] = field(default_factory=dict)
     added: set[StreamPartition] = field(default_factory=set)  # not in the ledger yet
-    runs: dict[str, tuple[Run, ...]] = field(default_factory=dict)  # by stream: ids remembered
+    manifests: dict[Operator, Manifest] = field(default_factory=dict)
     turn: int = 0
     time_offset: int = 0  # how far it has read the topic of markers
     state: HoldingState = HoldingState.LIVE

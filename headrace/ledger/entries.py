@@ -2,9 +2,10 @@
 
 - `Progress`: how far a unit has read a partition of a stream, and the clock there.
 - `Holding`: a version of a stream or view, and the unit that maintains it.
+- `Operator`: a keyed step that remembers something, and whose state a manifest names.
 - `PlannedTurn`: what a turn will read; journalled before anything is read.
 - `OutboxEntry`: records to publish after the commit, by their place in the log.
-- `Manifest`: the files of operator state that a unit keeps of a stream.
+- `Manifest`: the files of state that a unit keeps of an operator.
 - `Commit`: all that a turn did; becomes visible in one transaction or not at all.
 """
 
@@ -23,11 +24,13 @@ from headrace.time.clocks import NEVER, Clock
 __all__ = [
     "MAIN",
     "Commit",
+    "Counted",
     "Counters",
     "Emission",
     "Holding",
     "HoldingState",
     "Manifest",
+    "Operator",
     "OutboxEntry",
     "Owner",
     "PlannedTurn",
@@ -48,7 +51,7 @@ MAIN = "main"
 
 Counters = Mapping[str, int]
 
-#: The runs of state that a unit keeps of a stream: the ids that it remembers.
+#: The runs of state that a unit keeps of an operator.
 Manifest = tuple[Run, ...]
 
 
@@ -74,10 +77,7 @@ class Progress(NamedTuple):
 
 
 def watermark_of_stream(progress: Mapping[StreamPartition, Progress], stream: str) -> int:
-    """Return W of a stream, the smallest watermark of its partitions; NEVER if one has none.
-
-    A store says the same of the positions that are committed.
-    """
+    """Return W of a stream, the smallest watermark of its partitions; NEVER if one has none."""
     watermarks = [
         place.clock.watermark_us for key, place in progress.items() if key.stream == stream
     ]
@@ -92,6 +92,24 @@ class Owner(NamedTuple):
     version: str
 
 
+class Counted(NamedTuple):
+    """What counters are of: a version, and the one of its inputs that the records came from."""
+
+    owner: Owner
+    input: str
+
+
+class Operator(NamedTuple):
+    """A keyed step: what it does, and the version of the stream that it steps."""
+
+    kind: str
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}@{self.version}"
+
+
 class HoldingState(StrEnum):
     """What a version is doing."""
 
@@ -104,17 +122,19 @@ class HoldingState(StrEnum):
 class Holding:
     """A version of a definition and the unit that maintains it.
 
-    `sql` and `stream_sql` are the statements as written, so that an old version can go on while
-    its successor is built.
+    `forms` are its canonical form and those of its inputs, as JSON (definitions.py), so that an old
+    version can go on while its successor is built; `text` is the statement as written, for people.
+    `version` is the part of the fingerprint that names it.
     """
 
     kind: str  # "stream" or "view"
     name: str
     version: str
     unit: str
-    stream: str
-    sql: str
-    stream_sql: str
+    inputs: tuple[str, ...]  # the streams that it reads; a stream reads itself
+    fingerprint: str
+    forms: tuple[str, ...]
+    text: str
     state: HoldingState = HoldingState.LIVE
     reason: str = ""
 
@@ -241,18 +261,20 @@ class TurnReport:
 class Commit:
     """All that a turn did; `time_offset` is how far it has read the topic of markers.
 
-    `manifests` are by stream; one that is not there stays as it is.
+    `manifests` are by operator; one that is not there stays as it is. `watermarks` are the W of
+    the unit's views, as they are with this turn; NEVER is -infinity.
     """
 
     planned: PlannedTurn
     time_offset: int
     progress: Mapping[StreamPartition, Progress]
     deltas: Mapping[Table, tuple[pa.Table, ...]]
-    counters: Mapping[Owner, Counters]
+    counters: Mapping[Counted, Counters]
     outbox: tuple[OutboxEntry, ...]
     report: TurnReport
     set_aside: tuple[SetAside, ...] = ()
     void_markers: int = 0  # found so far
     emissions: tuple[Emission, ...] = ()
     seeds: tuple[Seed, ...] = field(default=())
-    manifests: Mapping[str, Manifest] = field(default_factory=dict)
+    manifests: Mapping[Operator, Manifest] = field(default_factory=dict)
+    watermarks: Mapping[Owner, int] = field(default_factory=dict)

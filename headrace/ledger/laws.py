@@ -12,9 +12,9 @@ They are checked on what a turn adds before it commits, and again by `headrace a
 from collections.abc import Mapping
 
 from headrace.errors import EngineError
-from headrace.ledger.entries import Counters, Owner
+from headrace.ledger.entries import Counted, Counters, Owner
 
-__all__ = ["STREAM_COUNTERS", "VIEW_COUNTERS", "broken_laws", "check_laws"]
+__all__ = ["STREAM_COUNTERS", "VIEW_COUNTERS", "broken_laws", "check_laws", "totals_of"]
 
 #: `unguarded` counts readable records whose arrival nobody stamped: their clocks may run ahead.
 STREAM_COUNTERS = ("read", "accepted", "dead", "duplicate", "unguarded")
@@ -41,9 +41,19 @@ def broken_laws(owner: Owner, counters: Counters) -> list[str]:
     return [f"{owner.kind} {owner.name}: {sentence}" for sentence in broken]
 
 
-def check_laws(counters: Mapping[Owner, Counters]) -> None:
+def totals_of(counters: Mapping[Counted, Counters]) -> dict[Owner, Counters]:
+    """Return the counters of every version, those of all its inputs together."""
+    totals: dict[Owner, dict[str, int]] = {}
+    for each, counted in counters.items():
+        total = totals.setdefault(each.owner, {})
+        for name, value in counted.items():
+            total[name] = total.get(name, 0) + value
+    return dict(totals)
+
+
+def check_laws(counters: Mapping[Counted, Counters]) -> None:
     """Refuse counters that do not add up. EngineError: a record would be lost; nothing commits."""
-    broken = [sentence for owner in counters for sentence in broken_laws(owner, counters[owner])]
+    broken = [sentence for each in counters for sentence in broken_laws(each.owner, counters[each])]
     if broken:
         raise EngineError(
             f"the turn does not add up and was not committed: {'; '.join(broken)}. "

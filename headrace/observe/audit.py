@@ -21,13 +21,21 @@ from pyspark.sql import SparkSession
 from headrace.engine.engine import Engine
 from headrace.engine.turn.ranges import check_position
 from headrace.errors import AuditFailed, PositionLost
-from headrace.ledger.entries import MAIN, Counters, Holding, Owner, Progress, StreamPartition
-from headrace.ledger.laws import broken_laws
+from headrace.ledger.definitions import stream_of, view_of
+from headrace.ledger.entries import (
+    MAIN,
+    Counters,
+    Holding,
+    Owner,
+    Progress,
+    StreamPartition,
+)
+from headrace.ledger.laws import broken_laws, totals_of
 from headrace.log.base import Log, Partition
 from headrace.log.names import TIME_TOPIC
+from headrace.model.definitions import Project
 from headrace.observe.sides import Offsets, read_side_offsets
 from headrace.project.settings import Settings
-from headrace.sql import parse_project
 from headrace.store.base import Snapshot, Store
 from headrace.store.opening import open_store
 
@@ -82,9 +90,9 @@ def audit(
     differences: list[str] = []
     done = records = rows = 0
     with store.open() as snapshot:
-        counters = snapshot.counters()
-        for owner, counted in counters.items():
-            differences += broken_laws(owner, counted)
+        for each, counted in snapshot.counters().items():
+            differences += broken_laws(each.owner, counted)
+        counters = totals_of(snapshot.counters())
         units = _recorded_units(snapshot)
         for unit in units:
             _check_records_are_there(unit, log, counters)
@@ -100,10 +108,14 @@ def audit(
                 replayed,
                 read,
             ):
-                _check_nothing_went(unit, log, counters, replayed.counters())
+                again = totals_of(replayed.counters())
+                _check_nothing_went(unit, log, counters, again)
                 records += read
                 differences += _compare_progress(unit, engine.units[MAIN].progress)
-                differences += _compare_counters(unit, counters, replayed.counters())
+                differences += _compare_counters(unit, counters, again)
+                differences += _compare_watermarks(
+                    unit, snapshot.watermarks(), replayed.watermarks()
+                )
                 tables = [fold.table for fold in engine.units[MAIN].folds]
                 for table in [each for main in tables for each in (main, *main.children)]:
                     states = replayed.states(table)
@@ -120,7 +132,7 @@ def _check_records_are_there(unit: _Recorded, log: Log, counters: Mapping[Owner,
     for holding in unit.holdings:
         if holding.kind != "stream":
             continue
-        topic = parse_project({"ledger": holding.stream_sql}).streams[0].topic
+        topic = stream_of(holding, holding.name).topic
         extents = log.extents(topic)
         left = 0
         for key, place in unit.progress.items():
@@ -151,16 +163,17 @@ def _check_nothing_went(
         before, now = (
             counters.get(holding.owner, {}).get(name, 0) for counters in (recorded, replayed)
         )
-        topic = parse_project({"ledger": holding.stream_sql}).streams[0].topic
-        compacted = log.topic(topic).settings.compact
-        removed = any(extent.first_offset > 0 for extent in log.extents(topic).values())
-        if now < before and (compacted or removed):
-            by = "Compaction" if compacted else "Retention"
-            raise PositionLost(
-                f"{topic}: {before - now:,} records that {holding.kind} {holding.name} has {name} "
-                f"are no longer in the log, so the tables cannot be recomputed from it. {by} "
-                f"removed them; move the store away and build it from what is left, to audit that."
-            )
+        for topic in (stream_of(holding, stream).topic for stream in holding.inputs):
+            compacted = log.topic(topic).settings.compact
+            removed = any(extent.first_offset > 0 for extent in log.extents(topic).values())
+            if now < before and (compacted or removed):
+                by = "Compaction" if compacted else "Retention"
+                raise PositionLost(
+                    f"{topic}: {before - now:,} records that {holding.kind} {holding.name} has "
+                    f"{name} are no longer in the log, so the tables cannot be recomputed from it. "
+                    f"{by} removed them; move the store away and build it from what is left, to "
+                    f"audit that."
+                )
 
 
 def _recorded_units(snapshot: Snapshot) -> list[_Recorded]:
@@ -186,9 +199,9 @@ def _replayed(
 
     Yields the engine, what it holds, and how many records it read.
     """
-    statements = dict.fromkeys(holding.stream_sql for holding in unit.holdings)
-    statements |= dict.fromkeys(h.sql for h in unit.holdings if h.kind == "view")
-    project = parse_project({"ledger": ";\n".join(statements)})
+    streams = {name: stream_of(held, name) for held in unit.holdings for name in held.inputs}
+    views = [view_of(holding) for holding in unit.holdings if holding.kind == "view"]
+    project = Project(tuple(streams.values()), tuple(views))
     ends = {
         (key.stream, Partition(project.stream(key.stream).topic, key.partition)): place.offset
         for key, place in unit.progress.items()
@@ -236,6 +249,17 @@ def _compare_counters(
                 )
 
 
+def _compare_watermarks(
+    unit: _Recorded, recorded: Mapping[Owner, int], replayed: Mapping[Owner, int]
+) -> Iterator[str]:
+    for owner in (holding.owner for holding in unit.holdings if holding.kind == "view"):
+        if recorded[owner] != replayed.get(owner):
+            yield (
+                f"view {owner.name}: its watermark is {recorded[owner]}, the log gives "
+                f"{replayed.get(owner)}"
+            )
+
+
 def _side_sets(snapshot: Snapshot) -> SideSets:
     parts: dict[tuple[str, Partition], list[Offsets]] = {}
     for _, entry in snapshot.outbox():
@@ -249,7 +273,7 @@ def _compare_sides(
 ) -> Iterator[str]:
     nothing = np.array([], dtype=np.int64)
     for holding in unit.holdings:
-        if holding.stream != stream:
+        if stream not in holding.inputs:
             continue
         kinds = ("dead", "duplicate") if holding.kind == "stream" else ("dead", "late")
         for topic in (f"{holding.name}.{kind}" for kind in kinds):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from headrace.ledger.definitions import stream_of
 from headrace.ledger.entries import (
     Counters,
     Holding,
@@ -16,10 +17,9 @@ from headrace.ledger.entries import (
     TurnReport,
     watermark_of_stream,
 )
-from headrace.ledger.laws import STREAM_COUNTERS, VIEW_COUNTERS
+from headrace.ledger.laws import STREAM_COUNTERS, VIEW_COUNTERS, totals_of
 from headrace.log.base import Extent, Log, Partition
 from headrace.project.settings import Settings
-from headrace.sql import parse_project
 from headrace.store.base import Snapshot
 from headrace.time.clocks import NEVER
 
@@ -70,7 +70,7 @@ class ViewStatus:
 
     name: str
     version: str
-    stream: str
+    inputs: tuple[str, ...]
     state: str
     reason: str
     unit: str
@@ -138,29 +138,28 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
     holdings = snapshot.holdings()
     units = snapshot.units()
     progress = {name: snapshot.progress(name) for name in units}
-    counters = snapshot.counters()
+    counters, watermarks = totals_of(snapshot.counters()), snapshot.watermarks()
     rows, sizes = snapshot.state_rows(), snapshot.state_bytes()
-    topics = _topics(holdings)
-    ends = {topic: log.extents(topic) for topic in set(topics.values()) & _known_topics(log)}
+    topics = {held.owner: _topics(held) for held in holdings}
+    read = {topic for each in topics.values() for topic in each.values()}
+    ends = {topic: log.extents(topic) for topic in read & _known_topics(log)}
     streams: list[StreamStatus] = []
     views: list[ViewStatus] = []
     for held in holdings:
-        topic = topics[held.stream_sql]
-        partitions = _partitions(held, topic, progress[held.unit], ends.get(topic, {}))
+        partitions = _partitions(topics[held.owner], progress[held.unit], ends)
         lag = sum(each.lag_records for each in partitions)
-        watermark_us = _known(watermark_of_stream(progress[held.unit], held.stream))
         counted = counters.get(held.owner, {})
         if held.kind == "stream":
             streams.append(
                 StreamStatus(
                     name=held.name,
                     version=held.version,
-                    topic=topic,
+                    topic=topics[held.owner][held.name],
                     state=held.state.value,
                     unit=held.unit,
                     lag_records=lag,
                     guarded=not counted.get("unguarded", 0),
-                    watermark_us=watermark_us,
+                    watermark_us=_known(watermark_of_stream(progress[held.unit], held.name)),
                     counters={name: counted.get(name, 0) for name in STREAM_COUNTERS},
                     partitions=partitions,
                 )
@@ -170,14 +169,14 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
                 ViewStatus(
                     name=held.name,
                     version=held.version,
-                    stream=held.stream,
+                    inputs=held.inputs,
                     state=held.state.value,
                     reason=held.reason,
                     unit=held.unit,
                     state_rows=rows.get(f"{held.name}__{held.version}", 0),
                     state_bytes_estimate=sizes.get(f"{held.name}__{held.version}", 0),
                     lag_records=lag,
-                    watermark_us=watermark_us,
+                    watermark_us=_known(watermarks[held.owner]),
                     counters={name: counted.get(name, 0) for name in VIEW_COUNTERS},
                 )
             )
@@ -203,16 +202,16 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
 
 
 def _operators(snapshot: Snapshot) -> Iterator[OperatorStatus]:
-    for (unit, stream), runs in snapshot.manifests().items():
+    for (unit, operator), runs in snapshot.manifests().items():
         sizes = {run.file: run.file_bytes for run in runs}
         rows = sum(run.rows for run in runs)
-        yield OperatorStatus("unique", stream, unit, rows, sum(sizes.values()), len(sizes))
+        size = sum(sizes.values())
+        yield OperatorStatus(operator.kind, operator.name, unit, rows, size, len(sizes))
 
 
-def _topics(holdings: list[Holding]) -> dict[str, str]:
-    """Return the topic of every stream statement that the ledger holds."""
-    statements = {held.stream_sql for held in holdings}
-    return {sql: parse_project({"ledger": sql}).streams[0].topic for sql in statements}
+def _topics(held: Holding) -> dict[str, str]:
+    """Return the topics that a version reads, by stream."""
+    return {name: stream_of(held, name).topic for name in held.inputs}
 
 
 def _known_topics(log: Log) -> set[str]:
@@ -220,16 +219,16 @@ def _known_topics(log: Log) -> set[str]:
 
 
 def _partitions(
-    held: Holding,
-    topic: str,
+    topics: Mapping[str, str],
     progress: Mapping[StreamPartition, Progress],
-    ends: Mapping[Partition, Extent],
+    ends: Mapping[str, Mapping[Partition, Extent]],
 ) -> tuple[PartitionStatus, ...]:
     found = []
     for key, place in progress.items():
-        if key.stream != held.stream:
+        if key.stream not in topics:
             continue
-        extent = ends.get(Partition(topic, key.partition))
+        topic = topics[key.stream]
+        extent = ends.get(topic, {}).get(Partition(topic, key.partition))
         end_offset = place.offset if extent is None else extent.end_offset
         clock = place.clock
         found.append(

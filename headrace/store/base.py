@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from headrace.ledger.entries import (
     Commit,
+    Counted,
     Counters,
     Holding,
     Manifest,
+    Operator,
     OutboxEntry,
     Owner,
     PlannedTurn,
@@ -75,8 +77,16 @@ class Snapshot(Protocol):
         """Return how far a unit has read."""
         ...
 
-    def counters(self) -> dict[Owner, Counters]:
-        """Return the counters of every version."""
+    def counters(self) -> dict[Counted, Counters]:
+        """Return the counters of every version, by input."""
+        ...
+
+    def watermarks(self) -> dict[Owner, int]:
+        """Return W of every view; NEVER is -infinity."""
+        ...
+
+    def commits(self) -> int:
+        """Return how many commits the store has seen: the number of this one."""
         ...
 
     def turns(self, unit: str, *, last: int = 1) -> list[TurnReport]:
@@ -122,8 +132,8 @@ class Snapshot(Protocol):
         """Return how many rows wait to be published to sinks."""
         ...
 
-    def manifests(self) -> dict[tuple[str, str], Manifest]:
-        """Return the runs of operator state by unit and stream."""
+    def manifests(self) -> dict[tuple[str, Operator], Manifest]:
+        """Return the runs of state by unit and operator."""
         ...
 
     def state_rows(self) -> dict[str, int]:

@@ -26,6 +26,7 @@ from headrace.engine.engine import Engine
 from headrace.engine.spark.session import start_spark
 from headrace.errors import UsageError
 from headrace.ledger.entries import Counters, HoldingState, Owner, TurnReport
+from headrace.ledger.laws import totals_of
 from headrace.log import EmbeddedLog, Log, Range, records
 from headrace.model.definitions import Project, Stream
 from headrace.model.graph import streams_of
@@ -257,7 +258,7 @@ class Harness:
     def counters(self, name: str) -> Counters:
         """Return the counters of a stream or view."""
         with self._store.open() as snapshot:
-            return snapshot.counters().get(self._owner(name), {})
+            return totals_of(snapshot.counters()).get(self._owner(name), {})
 
     def audit(self) -> Audit:
         """Recompute everything from the log. AuditFailed: lists what differs."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from shop import PER_MINUTE, RATIOS, STREAM
 
 from headrace.engine.versions.changes import decide_changes
+from headrace.ledger.definitions import stream_of
 from headrace.ledger.entries import MAIN, Holding
 from headrace.sql import parse_project
 
@@ -23,8 +24,7 @@ def test_what_no_row_depends_on_is_edited_without_a_new_version() -> None:
     edited = entered(sooner + PER_MINUTE, held)
     assert [(each.owner, each.unit) for each in edited] == [(each.owner, MAIN) for each in held]
     for each in edited:
-        [stream] = parse_project({"ledger": each.stream_sql}).streams
-        assert stream.idle_timeout_us == 5_000_000
+        assert stream_of(each, "payments").idle_timeout_us == 5_000_000
     assert entered(sooner + PER_MINUTE, edited) == edited
 
 

@@ -17,7 +17,8 @@ import pytest
 
 from headrace.engine.spark.analysis import plan_view
 from headrace.engine.spark.session import start_spark
-from headrace.ledger.entries import MAIN, Holding
+from headrace.ledger.definitions import hold_view
+from headrace.ledger.entries import MAIN
 from headrace.log.base import Partition
 from headrace.plan.fold import INPUT_COLUMNS
 from headrace.reference import Record, answer
@@ -85,7 +86,7 @@ def test_500_splits_give_the_same_sessions(tmp_path: Path) -> None:
 
     store = DuckDBStore(tmp_path / "store.duckdb")
     epoch = store.begin_epoch()
-    store.hold(epoch, [Holding("view", "v", fold.version, MAIN, "clicks", "", "")], {})
+    store.hold(epoch, [hold_view(fold.view, [fold.stream], MAIN)], {})
     store.prepare(fold.table)
     store.show(epoch, MAIN, [fold.table])
     for turn in range(TURNS):

@@ -117,7 +117,7 @@ def test_ids_that_are_forgotten_too_early_would_be_caught(monkeypatch: pytest.Mo
         append(h, 0, 20)
         h.turn()
         # The mutation: a restart begins without what was remembered.
-        h.engine.units[MAIN].runs.clear()
+        h.engine.units[MAIN].manifests.clear()
         append(h, 20, 20)
         h.turn()
         with pytest.raises(AssertionError):
@@ -199,7 +199,7 @@ def test_state_stays_as_small_as_its_horizon() -> None:
             numbers = range(turn * 60, turn * 60 + 60)
             h.append("payments", payments(numbers, every=10**6))
             h.turn()
-        (runs,) = h.engine.units[MAIN].runs.values()
+        (runs,) = h.engine.units[MAIN].manifests.values()
         # 20 seconds are remembered; what goes is what had expired when the last turn began.
         assert sum(run.rows for run in runs) <= 2 * 60 + 20
         assert len(state_files(h)) == len(runs) <= 3

@@ -18,7 +18,8 @@ import pytest
 from headrace.engine.gears.folding import Outcome, fold_rows
 from headrace.engine.spark.analysis import plan_view
 from headrace.engine.spark.session import start_spark
-from headrace.ledger.entries import MAIN, Holding, Progress, StreamPartition
+from headrace.ledger.definitions import hold_view
+from headrace.ledger.entries import MAIN, Progress, StreamPartition
 from headrace.log.base import Partition
 from headrace.model.definitions import Project
 from headrace.plan.fold import INPUT_COLUMNS
@@ -151,7 +152,7 @@ def test_any_split_of_any_order_has_the_same_windows(kind: str, tmp_path: Path) 
     whole = Outcome()
     store = DuckDBStore(tmp_path / "store.duckdb")
     epoch = store.begin_epoch()
-    held = Holding("view", "v", fold.version, MAIN, "s", "", "")
+    held = hold_view(fold.view, [fold.stream], MAIN)
     place = StreamPartition("s", 0)
     store.hold(epoch, [held], {MAIN: {place: Progress()}})
     store.prepare(fold.table)

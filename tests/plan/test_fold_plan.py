@@ -17,7 +17,8 @@ import pytest
 from headrace.engine.spark.analysis import plan_view
 from headrace.engine.spark.session import start_spark
 from headrace.errors import DefinitionError
-from headrace.ledger.entries import MAIN, Holding
+from headrace.ledger.definitions import hold_view
+from headrace.ledger.entries import MAIN
 from headrace.model.definitions import Stream, View
 from headrace.model.nodes import Aggregate, Filter, Node, Project, Window
 from headrace.model.scalars import Scalar
@@ -228,7 +229,7 @@ def test_spark_runs_folds_of_every_shape_and_the_store_shows_them(tmp_path: Path
         delta = session.sql(fold.query).toArrow()
         store = DuckDBStore(tmp_path / f"{at}.duckdb")
         epoch = store.begin_epoch()
-        held = Holding("view", "v", fold.version, MAIN, "payments", 0, "", "")
+        held = hold_view(fold.view, [fold.stream], MAIN)
         store.hold(epoch, [held], {})
         store.prepare(fold.table)
         store.show(epoch, MAIN, [fold.table])

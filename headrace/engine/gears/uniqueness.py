@@ -59,7 +59,9 @@ def remembered(
     clocks = [place.clock.time_us for key, place in progress.items() if key.stream == stream.name]
     smallest = min(clocks, default=NEVER)
     before_us = NEVER if smallest == NEVER else smallest - stream.unique_within_us
-    return Memory(folder, unit.runs.get(stream.name, ()), before_us)
+    return Memory(
+        folder, unit.manifests.get(unit.sources[stream.name].deduplication, ()), before_us
+    )
 
 
 def step_rows(

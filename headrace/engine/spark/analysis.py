@@ -6,8 +6,8 @@ from functools import lru_cache
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import SparkSession
 
-from headrace.engine.unit import short_version
 from headrace.errors import DefinitionError, Problem
+from headrace.ledger.definitions import short_version
 from headrace.model.definitions import Stream, View
 from headrace.model.fingerprint import view_fingerprint
 from headrace.plan.fold import INPUT_COLUMNS, Fold, plan_fold

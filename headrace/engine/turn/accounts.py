@@ -16,9 +16,12 @@ from headrace.engine.unit import Unit
 from headrace.errors import EngineError
 from headrace.ledger.entries import (
     Commit,
+    Counted,
     Counters,
     Emission,
     HoldingState,
+    Manifest,
+    Operator,
     OutboxEntry,
     Owner,
     PlannedTurn,
@@ -27,6 +30,7 @@ from headrace.ledger.entries import (
     SetAside,
     StreamPartition,
     TurnReport,
+    watermark_of_stream,
 )
 from headrace.log.base import Partition, Range
 from headrace.model.definitions import Stream
@@ -97,7 +101,8 @@ class Accounts:
             self._outset.void_markers,
             self._emissions(),
             seeds=tuple(self._seeds()),
-            manifests={} if alone else {name: found.runs for name, found in self._stepped.items()},
+            manifests={} if alone else self._manifests(),
+            watermarks={} if alone else self._watermarks(),
         )
 
     def _deltas(self) -> dict[Table, tuple[pa.Table, ...]]:
@@ -108,6 +113,24 @@ class Accounts:
             for table in fold.table.children:
                 deltas[table] = tuple(outcome.items.get(table, ()))
         return deltas
+
+    def _manifests(self) -> dict[Operator, Manifest]:
+        return {
+            self._unit.sources[name].deduplication: found.runs
+            for name, found in self._stepped.items()
+        }
+
+    def _watermarks(self) -> dict[Owner, int]:
+        """Return W of every view that the turn changes: where it moved, or was not known yet."""
+        before = self._unit.progress
+        after = {**before, **self._progress()}
+        return {
+            Owner("view", fold.name, fold.version): watermark_of_stream(after, fold.stream.name)
+            for fold in self._outcomes
+            if watermark_of_stream(after, fold.stream.name)
+            != watermark_of_stream(before, fold.stream.name)
+            or self._unit.turn == 0
+        }
 
     def _check_whole(self) -> None:
         """Refuse to commit a position if what was read does not reach from end to end."""
@@ -148,11 +171,11 @@ class Accounts:
             progress[key] = Progress(summary.range.end, summary.end)
         return progress
 
-    def _stream_counters(self) -> dict[Owner, Counters]:
-        counters: dict[Owner, Counters] = {}
+    def _stream_counters(self) -> dict[Counted, Counters]:
+        counters: dict[Counted, Counters] = {}
         for name in self._owned():
             summaries = [summary for summary in self._summaries if summary.stream == name]
-            counters[self._unit.sources[name].owner] = {
+            counters[Counted(self._unit.sources[name].owner, name)] = {
                 "read": sum(summary.read for summary in summaries),
                 "accepted": sum(summary.accepted for summary in summaries),
                 "dead": sum(len(summary.dead.offsets) for summary in summaries),
@@ -176,8 +199,8 @@ class Accounts:
     def _duplicates(self, stream: str) -> Mapping[int, OffsetSet]:
         return self._stepped[stream].duplicates if stream in self._stepped else {}
 
-    def _view_counters(self) -> dict[Owner, Counters]:
-        counters: dict[Owner, Counters] = {}
+    def _view_counters(self) -> dict[Counted, Counters]:
+        counters: dict[Counted, Counters] = {}
         for fold, outcome in self._outcomes.items():
             seen = sum(s.accepted for s in self._summaries if s.stream == fold.stream.name)
             matched = outcome.records + outcome.late_throughout
@@ -198,7 +221,8 @@ class Accounts:
                     f"{skipped} skipped, {outcome.dead_count} dead and {matched} matched. The turn "
                     f"is not committed. This is a fault of Headrace; please report it."
                 )
-            counters[Owner("view", fold.name, fold.version)] = {
+            owner = Owner("view", fold.name, fold.version)
+            counters[Counted(owner, fold.stream.name)] = {
                 "seen": seen,
                 "skipped": skipped,
                 "dead": outcome.dead_count,

@@ -101,7 +101,7 @@ def take_turn(
     tools.store.journal(planned)
     faults.reach("after_plan")
     watch.lap("plan")
-    known = {run.file for runs in unit.runs.values() for run in runs}
+    known = {run.file for runs in unit.manifests.values() for run in runs}
     gear: Gear
     if gear_name == "long":
         gear = LongGear(unit, tools.spark, tools.log, tools.store, planned, outset, tools.state)
@@ -157,7 +157,7 @@ def take_turn(
     unit.time_offset = commit.time_offset
     unit.progress.update(commit.progress)
     unit.added.difference_update(commit.progress)
-    unit.runs.update(commit.manifests)
+    unit.manifests.update(commit.manifests)
     if gear.stepped:
         tools.tidy(known | _files(gear))
     unit.turn = planned.turn

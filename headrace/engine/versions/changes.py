@@ -11,10 +11,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headrace.engine.unit import short_version
+from headrace.ledger.definitions import hold_stream, hold_view
 from headrace.ledger.entries import MAIN, Holding, HoldingState, Owner
-from headrace.model.definitions import Project, Stream, View
-from headrace.model.fingerprint import stream_fingerprint, view_fingerprint
+from headrace.model.definitions import Project
 
 __all__ = ["Changes", "decide_changes"]
 
@@ -34,9 +33,9 @@ def decide_changes(project: Project, holdings: Sequence[Holding]) -> Changes:
     fresh = not holdings
     held = {holding.owner: holding for holding in holdings}
     for stream in project.streams:
-        entry = _stream_holding(stream, MAIN)
+        entry = hold_stream(stream, MAIN)
         wanted.add(entry.owner)
-        views = [_view_holding(view, stream, MAIN) for view in project.views_over(stream.name)]
+        views = [hold_view(view, [stream], MAIN) for view in project.views_over(stream.name)]
         wanted |= {view.owner for view in views}
         if fresh:
             enter += [entry, *views]
@@ -49,9 +48,10 @@ def decide_changes(project: Project, holdings: Sequence[Holding]) -> Changes:
             enter += _changed(views, held)
     drop = [holding for holding in holdings if _is_dropped(holding, wanted, holdings)]
     kept_streams = {
-        (holding.stream, holding.unit)
+        (stream, holding.unit)
         for holding in holdings
         if holding.kind == "view" and holding not in drop
+        for stream in holding.inputs
     }
     # A stream goes when the last view over it does.
     drop = [h for h in drop if h.kind == "view" or (h.name, h.unit) not in kept_streams]
@@ -86,19 +86,9 @@ def _changed(wanted: Sequence[Holding], held: Mapping[Owner, Holding]) -> list[H
             entered.append(replace(new, unit=unit, state=HoldingState.BUILDING))
             continue
         # What no row depends on may be edited without a new version, an idle_timeout for one.
-        kept = replace(old, sql=new.sql, stream_sql=new.stream_sql)
+        kept = replace(old, forms=new.forms, text=new.text)
         if old.state is HoldingState.FAILED:
             kept = replace(kept, state=HoldingState.BUILDING, reason="")
         if kept != old:
             entered.append(kept)
     return entered
-
-
-def _stream_holding(stream: Stream, unit: str) -> Holding:
-    version = short_version(stream_fingerprint(stream))
-    return Holding("stream", stream.name, version, unit, stream.name, stream.sql, stream.sql)
-
-
-def _view_holding(view: View, stream: Stream, unit: str) -> Holding:
-    version = short_version(view_fingerprint(view, stream))
-    return Holding("view", view.name, version, unit, stream.name, view.sql, stream.sql)

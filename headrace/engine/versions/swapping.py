@@ -119,4 +119,5 @@ def merge_into_main(unit: Unit, main: Unit) -> None:
     main.progress = progress | unit.progress
     main.added = {key for key in main.added if key.stream not in unit.sources}
     # As the store does: with a position goes what was remembered there, be it nothing.
-    main.runs = main.runs | {name: unit.runs.get(name, ()) for name in unit.sources}
+    kept_state = {op: runs for op, runs in main.manifests.items() if op.name not in unit.sources}
+    main.manifests = kept_state | unit.manifests

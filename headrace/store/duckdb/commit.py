@@ -15,15 +15,21 @@ from headrace.store.duckdb.names import physical, watermark_of
 from headrace.store.duckdb.placing import placing_of
 from headrace.store.duckdb.sessions import merge_sessions
 from headrace.store.duckdb.tables import merge, trim
-from headrace.store.duckdb.versions import clock_row, set_aside, set_manifests, set_progress
+from headrace.store.duckdb.versions import (
+    clock_row,
+    set_aside,
+    set_manifests,
+    set_progress,
+    set_watermarks,
+)
 
-__all__ = ["SUM_COUNTERS", "write_turn"]
+__all__ = ["SUM_COUNTERS", "count_commit", "write_turn"]
 
 KEPT_TURNS = 1_000  # reports of turns, per unit
 TIDY_TURNS = 100
 
 SUM_COUNTERS = """
-    SELECT kind, name, version, counter, CAST(sum(value) AS BIGINT)
+    SELECT kind, name, version, input, counter, CAST(sum(value) AS BIGINT)
     FROM headrace.counters GROUP BY ALL"""
 
 
@@ -42,6 +48,7 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     kept = [table for table in commit.deltas if table.retention_us is not None]
     before = _watermarks(file, kept)
     set_progress(file, unit, commit.progress)
+    set_watermarks(file, commit.watermarks)
     _expire(file, kept, before)
     for teller in tellers:
         teller.tell()
@@ -51,6 +58,11 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     _add_seeds(file, commit.seeds)
     set_manifests(file, unit, commit.manifests)
     _note_turn(file, commit)
+
+
+def count_commit(file: DuckDBFile) -> None:
+    """Give what becomes visible with this transaction a number of its own."""
+    file.run("UPDATE headrace.engine SET commits = commits + 1")
 
 
 def _merge(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table]) -> None:
@@ -97,8 +109,8 @@ def _add_counters(file: DuckDBFile, commit: Commit) -> None:
     file.insert(
         "headrace.counters",
         [
-            [*owner, counter, value]
-            for owner, counters in commit.counters.items()
+            [*each.owner, each.input, counter, value]
+            for each, counters in commit.counters.items()
             for counter, value in counters.items()
         ],
     )
@@ -141,6 +153,7 @@ def _add_seeds(file: DuckDBFile, seeds: Sequence[Seed]) -> None:
 
 def _note_turn(file: DuckDBFile, commit: Commit) -> None:
     planned, report = commit.planned, commit.report
+    count_commit(file)
     file.run(
         "INSERT INTO headrace.turns VALUES (?, ?, ?, now(), ?, ?, ?, ?, ?)",
         [

@@ -2,25 +2,28 @@
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION"]
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 SCHEMA = (
     "CREATE SCHEMA headrace",
-    "CREATE TABLE headrace.engine (schema_version INTEGER, epoch BIGINT, store_id VARCHAR)",
+    # `commits` counts the commits of all units, and swaps.
+    """CREATE TABLE headrace.engine (
+        schema_version INTEGER, epoch BIGINT, store_id VARCHAR, commits BIGINT)""",
     # `turn` is the last one committed. The planned one follows it; NULL when there is none.
     # `planned_ranges` is [[stream, topic, partition, start, end], ...].
     """CREATE TABLE headrace.units (
         unit VARCHAR PRIMARY KEY, turn BIGINT, time_offset BIGINT, void_markers BIGINT,
         planned_epoch BIGINT, planned_ranges VARCHAR)""",
     """CREATE TABLE headrace.holdings (
-        kind VARCHAR, name VARCHAR, version VARCHAR, unit VARCHAR, stream VARCHAR,
-        sql VARCHAR, stream_sql VARCHAR, state VARCHAR, reason VARCHAR)""",
+        kind VARCHAR, name VARCHAR, version VARCHAR, unit VARCHAR, inputs VARCHAR[],
+        fingerprint VARCHAR, forms VARCHAR[], text VARCHAR, state VARCHAR, reason VARCHAR)""",
     """CREATE TABLE headrace.progress (
         unit VARCHAR, stream VARCHAR, partition INTEGER, next_offset BIGINT,
         clock_us BIGINT, watermark_us BIGINT, delay_us BIGINT, records_us BIGINT)""",
     # Each turn adds rows; their sums count, and every so often they are summed up here too.
     """CREATE TABLE headrace.counters (
-        kind VARCHAR, name VARCHAR, version VARCHAR, counter VARCHAR, value BIGINT)""",
+        kind VARCHAR, name VARCHAR, version VARCHAR, input VARCHAR, counter VARCHAR,
+        value BIGINT)""",
     """CREATE TABLE headrace.turns (
         unit VARCHAR, turn BIGINT, epoch BIGINT, committed TIMESTAMPTZ, gear VARCHAR,
         records BIGINT, late BIGINT, dead BIGINT, milliseconds VARCHAR)""",
@@ -42,19 +45,17 @@ SCHEMA = (
         stream VARCHAR, version VARCHAR, partition INTEGER, next_offset BIGINT,
         clock_us BIGINT, watermark_us BIGINT, delay_us BIGINT, records_us BIGINT,
         time_offset BIGINT)""",
-    # The runs of operator state that a unit keeps of a stream.
+    # The runs of state that a unit keeps of an operator over a version of a stream.
     """CREATE TABLE headrace.manifests (
-        unit VARCHAR, stream VARCHAR, file VARCHAR, first_shard INTEGER, end_shard INTEGER,
+        unit VARCHAR, operator VARCHAR, stream VARCHAR, version VARCHAR, file VARCHAR,
+        first_shard INTEGER, end_shard INTEGER,
         row_count BIGINT, largest_clock_us BIGINT, file_bytes BIGINT)""",
-    # W of a view's stream at the reader's position; NULL while any partition has no clock.
+    # W of a view at the reader's position; no row while it is -infinity.
+    """CREATE TABLE headrace.view_watermarks (
+        view VARCHAR, version VARCHAR, watermark_us BIGINT)""",
     """CREATE VIEW headrace.watermarks AS
-        SELECT h.name AS view, h.version,
-            CASE WHEN count(*) = count(p.watermark_us)
-                 THEN make_timestamp(min(p.watermark_us)) AT TIME ZONE 'UTC' END
-                AS watermark
-        FROM headrace.holdings h
-        JOIN headrace.progress p ON p.unit = h.unit AND p.stream = h.stream
-        WHERE h.kind = 'view' GROUP BY h.name, h.version""",
+        SELECT view, version, make_timestamp(watermark_us) AT TIME ZONE 'UTC' AS watermark
+        FROM headrace.view_watermarks""",
     # Exact division of a decimal sum by a count, half up to `digits` decimals, which are four more
     # than the sum has. Through text, because DuckDB divides decimals as DOUBLE.
     # The point is set in the text too: pow(10, 23) is not a power of ten any more.

@@ -9,10 +9,12 @@ import pyarrow as pa
 
 from headrace.ledger.entries import (
     MAIN,
+    Counted,
     Counters,
     Holding,
     HoldingState,
     Manifest,
+    Operator,
     OutboxEntry,
     Owner,
     Progress,
@@ -33,6 +35,7 @@ from headrace.store.duckdb.placing import placing_of
 from headrace.store.duckdb.query import read_query
 from headrace.store.duckdb.sinks import TELLINGS
 from headrace.store.duckdb.versions import CLOCK, read_clock
+from headrace.time.clocks import NEVER
 
 __all__ = ["DuckDBSnapshot"]
 
@@ -84,10 +87,24 @@ class DuckDBSnapshot:
     def holdings(self) -> list[Holding]:
         """Return every version and the unit that maintains it."""
         rows = self._fetch(
-            "SELECT kind, name, version, unit, stream, sql, stream_sql, state, reason "
+            "SELECT kind, name, version, unit, inputs, fingerprint, forms, text, state, reason "
             "FROM headrace.holdings ORDER BY kind, name, unit"
         )
-        return [Holding(*(*row[:7], HoldingState(row[7]), row[8])) for row in rows]
+        return [
+            Holding(
+                kind,
+                name,
+                version,
+                unit,
+                tuple(inputs),
+                fingerprint,
+                tuple(forms),
+                text,
+                HoldingState(state),
+                reason,
+            )
+            for kind, name, version, unit, inputs, fingerprint, forms, text, state, reason in rows
+        ]
 
     def progress(self, unit: str) -> dict[StreamPartition, Progress]:
         """Return how far a unit has read."""
@@ -101,12 +118,28 @@ class DuckDBSnapshot:
             for stream, partition, offset, *clock in rows
         }
 
-    def counters(self) -> dict[Owner, Counters]:
-        """Return the counters of every version."""
-        counters: dict[Owner, dict[str, int]] = {}
-        for kind, name, version, counter, value in self._fetch(SUM_COUNTERS):
-            counters.setdefault(Owner(kind, name, version), {})[counter] = value
+    def counters(self) -> dict[Counted, Counters]:
+        """Return the counters of every version, by input."""
+        counters: dict[Counted, dict[str, int]] = {}
+        for *owner, input, counter, value in self._fetch(SUM_COUNTERS):
+            counters.setdefault(Counted(Owner(*owner), input), {})[counter] = value
         return dict(counters)
+
+    def watermarks(self) -> dict[Owner, int]:
+        """Return W of every view; NEVER is -infinity."""
+        rows = self._fetch(
+            "SELECT h.name, h.version, w.watermark_us FROM headrace.holdings h "
+            "LEFT JOIN headrace.view_watermarks w ON w.view = h.name AND w.version = h.version "
+            "WHERE h.kind = 'view'"
+        )
+        return {
+            Owner("view", name, version): NEVER if watermark_us is None else watermark_us
+            for name, version, watermark_us in rows
+        }
+
+    def commits(self) -> int:
+        """Return how many commits the store has seen: the number of this one."""
+        return int(self._fetch("SELECT commits FROM headrace.engine")[0][0])
 
     def turns(self, unit: str, *, last: int = 1) -> list[TurnReport]:
         """Return the last turns of a unit, newest first."""
@@ -175,14 +208,14 @@ class DuckDBSnapshot:
         """Return how many rows wait to be published to sinks."""
         return int(self._fetch("SELECT count(*) FROM headrace.emissions")[0][0])
 
-    def manifests(self) -> dict[tuple[str, str], Manifest]:
-        """Return the runs of operator state by unit and stream."""
-        found: dict[tuple[str, str], Manifest] = {}
-        for unit, stream, file, first, end, *rest in self._fetch(
-            "FROM headrace.manifests ORDER BY unit, stream, file, first_shard"
+    def manifests(self) -> dict[tuple[str, Operator], Manifest]:
+        """Return the runs of state by unit and operator."""
+        found: dict[tuple[str, Operator], Manifest] = {}
+        for unit, kind, stream, version, file, first, end, *rest in self._fetch(
+            "FROM headrace.manifests ORDER BY unit, operator, stream, file, first_shard"
         ):
-            run = Run(file, Shards(first, end), *rest)
-            found[unit, stream] = (*found.get((unit, stream), ()), run)
+            key = (unit, Operator(kind, stream, version))
+            found[key] = (*found.get(key, ()), Run(file, Shards(first, end), *rest))
         return found
 
     def state_rows(self) -> dict[str, int]:

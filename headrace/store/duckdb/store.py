@@ -32,7 +32,7 @@ from headrace.ledger.entries import (
 from headrace.ledger.laws import check_laws
 from headrace.log.base import Partition, Range
 from headrace.plan.tables import Table
-from headrace.store.duckdb.commit import write_turn
+from headrace.store.duckdb.commit import count_commit, write_turn
 from headrace.store.duckdb.errors import translated
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA, SCHEMA_VERSION
@@ -80,7 +80,7 @@ class DuckDBStore:
         # The epoch begins at the clock, so that a store made anew is newer than the one before it
         # to the log, which remembers the epochs of its producers.
         self._file.run(
-            "INSERT INTO headrace.engine SELECT ?, ?, ? WHERE NOT EXISTS (FROM headrace.engine)",
+            "INSERT INTO headrace.engine SELECT ?, ?, ?, 0 WHERE NOT EXISTS (FROM headrace.engine)",
             [SCHEMA_VERSION, int(time.time()), uuid.uuid4().hex[:12]],
         )
         self._file.run(
@@ -148,6 +148,7 @@ class DuckDBStore:
                 join_main(self._file, unit)
             for table in tables:
                 self._file.run(show(table))
+            count_commit(self._file)
             tell_swaps(self._file, swaps)
 
     def tell(self, epoch: int, sinks: Sequence[tuple[Telling, Table | None]]) -> set[str]:

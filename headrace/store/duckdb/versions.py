@@ -11,6 +11,7 @@ from headrace.ledger.entries import (
     Holding,
     HoldingState,
     Manifest,
+    Operator,
     Owner,
     Progress,
     SetAside,
@@ -30,6 +31,7 @@ __all__ = [
     "set_aside",
     "set_manifests",
     "set_progress",
+    "set_watermarks",
 ]
 
 #: The columns of a clock; NULL is -infinity.
@@ -63,12 +65,32 @@ def set_progress(
     file.insert("headrace.progress", rows)
 
 
-def set_manifests(file: DuckDBFile, unit: str, manifests: Mapping[str, Manifest]) -> None:
-    """Note the runs of operator state that a unit keeps of some streams."""
-    for stream, runs in manifests.items():
-        file.run("DELETE FROM headrace.manifests WHERE unit = ? AND stream = ?", [unit, stream])
+def set_watermarks(file: DuckDBFile, watermarks: Mapping[Owner, int]) -> None:
+    """Note W of some views."""
+    known = dict.fromkeys((owner.name, owner.version) for owner in watermarks)
+    if not known:
+        return
+    pairs = ", ".join("(?, ?)" for _ in known)
+    names = [each for pair in known for each in pair]
+    file.run(f"DELETE FROM headrace.view_watermarks WHERE (view, version) IN ({pairs})", names)
+    rows = [
+        [owner.name, owner.version, watermark_us]
+        for owner, watermark_us in watermarks.items()
+        if watermark_us != NEVER
+    ]
+    file.insert("headrace.view_watermarks", rows)
+
+
+def set_manifests(file: DuckDBFile, unit: str, manifests: Mapping[Operator, Manifest]) -> None:
+    """Note the runs of state that a unit keeps of some operators."""
+    for operator, runs in manifests.items():
+        file.run(
+            "DELETE FROM headrace.manifests "
+            "WHERE unit = ? AND operator = ? AND stream = ? AND version = ?",
+            [unit, *operator],
+        )
         rows = [
-            [unit, stream, run.file, *run.shards, run.rows, run.largest_clock_us, run.file_bytes]
+            [unit, *operator, run.file, *run.shards, run.rows, run.largest_clock_us, run.file_bytes]
             for run in runs
         ]
         file.insert("headrace.manifests", rows)
@@ -91,7 +113,8 @@ def hold_versions(
         set_progress(file, unit, positions)
     for holding in holdings:
         file.run(f"DELETE FROM headrace.holdings WHERE {_OF_OWNER}", holding.owner)
-        file.insert("headrace.holdings", [list(vars(holding).values())])
+        row = {**vars(holding), "inputs": list(holding.inputs), "forms": list(holding.forms)}
+        file.insert("headrace.holdings", [list(row.values())])
 
 
 def set_aside(file: DuckDBFile, unit: str, aside: SetAside) -> None:
@@ -108,8 +131,9 @@ def set_aside(file: DuckDBFile, unit: str, aside: SetAside) -> None:
             "(SELECT time_offset FROM headrace.units WHERE unit = ?) WHERE unit = ?",
             [unit, own],
         )
-        stream = file.rows(f"SELECT stream FROM headrace.holdings WHERE {_OF_OWNER}", view)[0][0]
-        _copy_progress(file, unit, own, stream)
+        held = file.rows(f"SELECT inputs FROM headrace.holdings WHERE {_OF_OWNER}", view)
+        for stream in held[0][0]:
+            _copy_progress(file, unit, own, stream)
     file.run(
         f"UPDATE headrace.holdings SET unit = ?, state = ?, reason = ? WHERE {_OF_OWNER}",
         [own, aside.state, aside.reason, *view],
@@ -131,8 +155,8 @@ def join_main(file: DuckDBFile, unit: str) -> None:
     replaced = file.rows(
         "SELECT kind, name, version, unit FROM headrace.holdings WHERE unit <> ? "
         "AND ((kind, name) IN (SELECT (kind, name) FROM headrace.holdings WHERE unit = ?) "
-        "OR (kind = 'view' AND unit = ? AND stream IN "
-        "(SELECT name FROM headrace.holdings WHERE unit = ? AND kind = 'stream')))",
+        "OR (kind = 'view' AND unit = ? AND list_has_any(inputs, "
+        "(SELECT list(name) FROM headrace.holdings WHERE unit = ? AND kind = 'stream'))))",
         [unit, unit, MAIN, unit],
     )
     for kind, name, version, old_unit in replaced:
@@ -204,6 +228,8 @@ def _drop(file: DuckDBFile, owner: Owner, unit: str) -> None:
     for table in ("holdings", "counters"):
         file.run(f"DELETE FROM headrace.{table} WHERE {_OF_OWNER}", owner)
     if owner.kind == "view":
+        gone = "DELETE FROM headrace.view_watermarks WHERE view = ? AND version = ?"
+        file.run(gone, [owner.name, owner.version])
         name = quote(owner.name)
         left = "FROM headrace.holdings WHERE kind = 'view' AND name = ?"
         if not file.rows(left, [owner.name]):

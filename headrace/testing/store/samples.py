@@ -14,6 +14,7 @@ from headrace.aggregates.words import Merge
 from headrace.ledger.entries import (
     MAIN,
     Commit,
+    Counted,
     Holding,
     HoldingState,
     OutboxEntry,
@@ -29,7 +30,7 @@ from headrace.plan.tables import Output, Table, TableColumn
 from headrace.plan.terms import Reference
 from headrace.schema.types import parse_type
 from headrace.store.base import Store
-from headrace.time.clocks import Clock
+from headrace.time.clocks import NEVER, Clock
 from headrace.time.placement import Forever
 
 __all__ = [
@@ -97,13 +98,14 @@ def delta(table: Table, *rows: Sequence[object]) -> pa.Table:
 
 def holding(table: Table, unit: str = MAIN, **changes: Any) -> Holding:
     """Return the holding of a table's version."""
-    held = Holding("view", table.view, table.version, unit, "clicks", "view", "stream")
+    form = ("view", "stream")
+    held = Holding("view", table.view, table.version, unit, ("clicks",), "f" * 64, form, "view")
     return replace(held, **changes)
 
 
 def stream_holding(version: str = "s1", unit: str = MAIN, **changes: Any) -> Holding:
     """Return the holding of a version of the stream `clicks`."""
-    held = Holding("stream", "clicks", version, unit, "clicks", "stream", "stream")
+    held = Holding("stream", "clicks", version, unit, ("clicks",), "f" * 64, ("stream",), "text")
     return replace(held, **changes)
 
 
@@ -121,15 +123,20 @@ def turn_of(
 ) -> Commit:
     """Return the commit of a planned turn; it moves the position to the turn's end."""
     end = plan.ranges[0].range.end
+    progress = others.pop("progress", {PLACE: Progress(end, Clock(end * 1_000, end * 1_000))})
+    watermark_us = min((place.clock.watermark_us for place in progress.values()), default=NEVER)
     report = TurnReport(plan.unit, plan.turn, "short", plan.records, 0, 0, {"fold": 1.5})
     return Commit(
         plan,
         others.pop("time_offset", 0),
-        others.pop("progress", {PLACE: Progress(end, Clock(end * 1_000, end * 1_000))}),
+        progress,
         deltas or {},
-        counters or {},
+        {Counted(owner, "clicks"): counted for owner, counted in (counters or {}).items()},
         others.pop("outbox", ()),
         report,
+        watermarks={
+            Owner("view", table.view, table.version): watermark_us for table in deltas or {}
+        },
         **others,
     )
 
