@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import EngineError
-from headrace.ledger.entries import Owner, PlannedTurn, StreamRange
+from headrace.ledger.entries import Counted, Owner, PlannedTurn, StreamRange
 from headrace.ledger.laws import STREAM_COUNTERS, VIEW_COUNTERS, broken_laws, check_laws
 from headrace.log.base import Partition, Range
 
@@ -20,7 +20,7 @@ def test_a_stream_that_adds_up_breaks_no_law(accepted: int, dead: int, duplicate
     counters |= {"read": accepted + dead + duplicate, "unguarded": accepted}
     assert set(counters) == set(STREAM_COUNTERS)
     assert broken_laws(STREAM, counters) == []
-    check_laws({STREAM: counters})
+    check_laws({Counted(STREAM, "clicks"): counters})
 
 
 @given(COUNTS, COUNTS, COUNTS, COUNTS, st.data())
@@ -62,7 +62,7 @@ def test_broken_laws_are_told_as_sentences_and_refused() -> None:
     with pytest.raises(
         EngineError, match="the turn does not add up and was not committed"
     ) as error:
-        check_laws({STREAM: stream, VIEW: view})
+        check_laws({Counted(STREAM, "clicks"): stream, Counted(VIEW, "clicks"): view})
     assert "stream clicks: read 5" in str(error.value)
     assert "view hits: late = -1" in str(error.value)
 
