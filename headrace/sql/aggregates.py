@@ -6,9 +6,9 @@ from sqlglot import Token, TokenType, exp
 
 from headrace.model.nodes import WINDOW_COLUMNS, Call
 from headrace.model.scalars import Scalar
+from headrace.sql.calls import AGGREGATES
 from headrace.sql.expressions import Expressions
-from headrace.sql.functions import AGGREGATES
-from headrace.sql.parser import AggregateCall, Missing
+from headrace.sql.syntax import AggregateCall, Missing
 from headrace.sql.text import Refused, word
 from headrace.sql.trees import aggregates_of
 

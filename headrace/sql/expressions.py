@@ -16,8 +16,8 @@ from headrace.errors import Problem
 from headrace.model.nodes import WATERMARK, WINDOW_COLUMNS
 from headrace.model.scalars import Scalar
 from headrace.sql.functions import refused_functions
-from headrace.sql.parser import AggregateCall, span_of
 from headrace.sql.scopes import Scope, Target, Unknown
+from headrace.sql.syntax import AggregateCall, span_of
 from headrace.sql.text import Hole, Refused, plain_name, render, words
 from headrace.sql.trees import Tree, is_path, parts_of, path_of, strip_parentheses
 from headrace.sql.windows import misplaced_window

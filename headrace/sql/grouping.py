@@ -15,7 +15,7 @@ from headrace.model.nodes import WINDOW_COLUMNS, Call, Window, call_column, key_
 from headrace.model.scalars import Scalar
 from headrace.sql.aggregates import read_call
 from headrace.sql.expressions import Expressions, refuse_null
-from headrace.sql.parser import AggregateCall
+from headrace.sql.syntax import AggregateCall
 from headrace.sql.text import words
 from headrace.sql.trees import aggregates_of, is_path, parts_of, path_of, strip_parentheses
 

@@ -9,10 +9,11 @@ from headrace.model.graph import streams_of, window_of
 from headrace.model.names import name_fault
 from headrace.model.nodes import Aggregate, Filter, Node, Project, Window
 from headrace.model.validate import validate_view
-from headrace.sql.binder import Streams, bind_query
+from headrace.sql.binder import bind_query
 from headrace.sql.clauses import unread
 from headrace.sql.options import Option, read_duration, read_options
 from headrace.sql.parser import parse_query
+from headrace.sql.relations import Streams
 from headrace.sql.sinks import read_emit
 from headrace.sql.statements import Cursor, Statement
 from headrace.sql.text import Refused, Source

@@ -10,8 +10,8 @@ from headrace.model.scalars import Scalar
 from headrace.model.windows import window_faults
 from headrace.sql.durations import parse_duration
 from headrace.sql.functions import refused_functions
-from headrace.sql.parser import span_of
 from headrace.sql.statements import split_commas
+from headrace.sql.syntax import span_of
 from headrace.sql.text import Refused
 from headrace.sql.trees import Tree, aggregates_of
 

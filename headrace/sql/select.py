@@ -1,0 +1,199 @@
+"""One SELECT over its scope into a node."""
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import TokenType, exp
+
+from headrace.errors import Problem
+from headrace.model.nodes import Aggregate, Filter, Named, Node, Project, key_column
+from headrace.model.scalars import Scalar
+from headrace.sql.expressions import Expressions, check_functions, name_of, refuse_null
+from headrace.sql.grouping import Groups
+from headrace.sql.outputs import Output, read_outputs
+from headrace.sql.scopes import Scope
+from headrace.sql.syntax import AggregateCall, Broken
+from headrace.sql.text import Refused, word
+from headrace.sql.trees import Tree, aggregates_of, is_broken
+from headrace.sql.windows import find_window, read_window
+
+__all__ = ["SelectBinder"]
+
+
+class SelectBinder:
+    """One SELECT over its scope, on its way to a node."""
+
+    def __init__(
+        self, tree: Tree, select: exp.Select, scope: Scope, problems: list[Problem]
+    ) -> None:
+        self.tree = tree
+        self.select = select
+        self.scope = scope
+        self.problems = problems
+        self.expressions = Expressions(tree, scope)
+
+    def bind(self) -> Node:
+        """Return the node; after a problem it is not to be used."""
+        having = self._clause("having")
+        group = self.select.args.get("group")
+        outputs = self.select.expressions
+        grouped = group is not None or any(
+            any(aggregates_of(node)) for node in (*outputs, *([having] if having else []))
+        )
+        if having is not None and not grouped and not isinstance(having, Broken):
+            self._add(having, "HAVING without GROUP BY filters nothing; write WHERE")
+        read = read_outputs(
+            self.tree, self.scope, self.select, grouped=grouped, problems=self.problems
+        )
+        self.scope.outputs = frozenset(
+            each.name.lower() for each in read if each is not None and each.has_alias
+        )
+        node = self.scope.relation.node
+        where = self._bind_where()
+        if where is not None:
+            node = Filter(node, where)
+        if grouped:
+            return self._bind_groups(node, read, having)
+        return Project(node, self._bind_outputs(read, self._bind_output))
+
+    def _clause(self, name: str) -> exp.Expr | None:
+        clause = self.select.args.get(name)
+        return None if clause is None else clause.this
+
+    def _add(self, node: exp.Expr, message: str) -> None:
+        self.problems.append(self.tree.problem(node, message))
+
+    def _bind_where(self) -> Scalar | None:
+        node = self._clause("where")
+        if node is None or isinstance(node, Broken):
+            return None
+        try:
+            check_functions(self.tree, self.scope, node)
+            if any(aggregates_of(node)):
+                raise self.tree.refuse(
+                    node, "WHERE looks at single records; move the aggregate to HAVING"
+                )
+            return self.expressions.bind(node)
+        except Refused as refused:
+            self.problems += refused.problems
+            return None
+
+    def _bind_outputs(
+        self, outputs: Sequence[Output | None], bind: Callable[[exp.Expr], Scalar]
+    ) -> tuple[Named, ...]:
+        columns: list[Named] = []
+        for each in outputs:
+            if each is None:
+                continue
+            try:
+                scalar = Scalar.column(each.name) if each.node is None else bind(each.node)
+                columns.append(Named(each.name, scalar, each.place))
+            except Refused as refused:
+                self.problems += refused.problems
+        return tuple(columns)
+
+    def _bind_output(self, node: exp.Expr) -> Scalar:
+        scalar = self.expressions.bind(node)
+        refuse_null(self.tree, node)
+        return scalar
+
+    def _bind_groups(
+        self, node: Node, outputs: Sequence[Output | None], having: exp.Expr | None
+    ) -> Node:
+        groups = Groups(self.expressions)
+        before = len(self.problems)
+        self._read_group_by(groups, outputs)
+        group = self.select.args.get("group")
+        if len(self.problems) > before or (group is not None and is_broken(group.expressions)):
+            return node  # without all keys, what is selected cannot be judged
+        columns = self._bind_outputs(outputs, groups.bind)
+        condition: Scalar | None = None
+        if having is not None and len(columns) == len(outputs) and not isinstance(having, Broken):
+            try:
+                check_functions(self.tree, self.scope, having)
+                condition = self._bind_having(groups, having, columns)
+            except Refused as refused:
+                self.problems += refused.problems
+        node = Aggregate(node, groups.window, tuple(groups.keys), tuple(groups.calls))
+        if condition is not None:
+            node = Filter(node, condition)
+        return Project(node, columns)
+
+    def _read_group_by(self, groups: Groups, outputs: Sequence[Output | None]) -> None:
+        group = self.select.args.get("group")
+        items: list[exp.Expr] = []
+        for part in [] if group is None else group.expressions:
+            try:
+                item = None if isinstance(part, Broken) else self._look_up(part, outputs)
+                items += [] if item is None else [item]
+            except Refused as refused:
+                self.problems += refused.problems
+        # The window first: others may be over it.
+        for only_windows in (True, False):
+            for item in items:
+                try:
+                    if (find_window(self.tree, item) is not None) is only_windows:
+                        self._read_key(groups, item)
+                except Refused as refused:
+                    self.problems += refused.problems
+
+    def _look_up(self, node: exp.Expr, outputs: Sequence[Output | None]) -> exp.Expr | None:
+        """Return the expression that one part of GROUP BY means: itself, or an output's.
+
+        None: that of an output that has problems itself.
+        """
+        first, name = self.tree.first(node), name_of(self.tree, node)
+        if word(first) in ("ROLLUP", "CUBE", "GROUPING") or (word(first) == "ALL" and name):
+            raise self.tree.refuse(
+                first, f"GROUP BY {word(first)} is not built yet; name the columns"
+            )
+        if self.tree.last(node) is first and first.token_type == TokenType.NUMBER:
+            if not (first.text.isdigit() and 1 <= int(first.text) <= len(outputs)):
+                raise self.tree.refuse(
+                    first, f"GROUP BY {first.text}: there are {len(outputs)} outputs"
+                )
+            output = outputs[int(first.text) - 1]
+            return None if output is None else output.node
+        if name is not None and name.lower() not in self.scope.columns:
+            named = (each for each in outputs if each and each.name.lower() == name.lower())
+            output = next(named, None)
+            return node if output is None else output.node
+        return node
+
+    def _read_key(self, groups: Groups, node: exp.Expr) -> None:
+        if find_window(self.tree, node) is not None:
+            if groups.window is not None:
+                raise self.tree.refuse(node, "a view has one window; remove this one")
+            groups.window = read_window(self.expressions, node)
+            self.scope.has_window = True
+            return
+        check_functions(self.tree, self.scope, node)
+        if any(aggregates_of(node)):
+            raise self.tree.refuse(
+                node, "GROUP BY cannot use an aggregate; group by what it is computed from"
+            )
+        groups.add_key(node)
+
+    def _bind_having(self, groups: Groups, node: exp.Expr, columns: Sequence[Named]) -> Scalar:
+        """Return HAVING over keys and calls; outputs may be used by name, as in Spark."""
+        outputs: dict[str, Scalar] = {}
+        for column in columns:
+            if column.name.lower() not in self.scope.columns:
+                outputs[column.name.lower()] = column.scalar
+            elif not self._is_itself(groups, column):
+                self._refuse_ambiguous(node, column)
+        return groups.bind(node, outputs)
+
+    def _is_itself(self, groups: Groups, column: Named) -> bool:
+        own = Scalar.column(self.scope.columns[column.name.lower()])
+        return own in groups.keys and column.scalar.name == key_column(groups.keys.index(own))
+
+    def _refuse_ambiguous(self, having: exp.Expr, output: Named) -> None:
+        for column in having.find_all(exp.Column):
+            parent = column.find_ancestor(AggregateCall)
+            if column.name.lower() != output.name.lower() or column.table or parent is not None:
+                continue  # the arguments of an aggregate can only be columns
+            raise self.tree.refuse(
+                column,
+                f"{column.name} is an output and also a column of {self.scope.relation.name}; "
+                "name the output differently",
+            )
