@@ -117,12 +117,13 @@ class _Binding:
                 self.refs.append(name)
             self.holes[first] = Hole(last, f"{{{self.refs.index(name)}}}")
         begin, end = span_of(root)
-        text = render(
-            self.tree.source,
-            self.tree.tokens[begin : end + 1],
-            {at - begin: name for at, name in (self.tree.names | self.names).items()},
-            {at - begin: Hole(hole.last - begin, hole.text) for at, hole in self.holes.items()},
-        )
+        names = {
+            at - begin: self.names.get(at) or self.tree.names[at]
+            for at in range(begin, end + 1)
+            if at in self.names or at in self.tree.names
+        }
+        holes = {at - begin: Hole(hole.last - begin, hole.text) for at, hole in self.holes.items()}
+        text = render(self.tree.source, self.tree.tokens[begin : end + 1], names, holes)
         return Scalar(text, tuple(self.refs))
 
     def _column(self, node: exp.Expr) -> tuple[int, int, str] | None:

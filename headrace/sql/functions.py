@@ -10,7 +10,7 @@ from sqlglot import Token, TokenType
 
 from headrace.errors import Problem
 from headrace.sql.calls import AGGREGATES, FunctionCall, find_calls
-from headrace.sql.statements import split_commas
+from headrace.sql.statements import nesting, split_commas
 from headrace.sql.text import Source, word, words
 
 __all__ = ["refused_functions"]
@@ -91,10 +91,13 @@ def refused_functions(
             message = _suffix_fault(call, tokens)
         if message is not None:
             problems.append(source.problem(tokens[call.at], message))
+    subquery = 0  # how many parentheses are open around what is reported already
     for index, token in enumerate(tokens):
+        subquery = max(0, subquery + nesting(token)) if subquery else 0
         following = tokens[index + 1] if index + 1 < len(tokens) else None
         message = None
-        if word(token) == "SELECT":
+        if word(token) == "SELECT" and not subquery:
+            subquery = 1
             message = "subqueries are not supported; a view reads one stream and nothing else"
         elif word(token) in _TYPED_LITERALS and following is not None:
             if following.token_type == TokenType.STRING and _NOW_LITERAL.match(following.text):
