@@ -7,14 +7,14 @@ from sqlglot import TokenType, exp
 from headrace.errors import Problem
 from headrace.model.nodes import Aggregate, Filter, Named, Node, Project, key_column
 from headrace.model.scalars import Scalar
-from headrace.sql.expressions import Expressions, check_functions, name_of, refuse_null
-from headrace.sql.grouping import Groups
-from headrace.sql.outputs import Output, read_outputs
-from headrace.sql.scopes import Scope
-from headrace.sql.syntax import AggregateCall, Broken
+from headrace.sql.query.expressions import Expressions, check_functions, name_of, refuse_null
+from headrace.sql.query.grouping import Groups
+from headrace.sql.query.outputs import Output, read_outputs
+from headrace.sql.query.scopes import Scope
+from headrace.sql.query.syntax import AggregateCall, Broken
+from headrace.sql.query.trees import Tree, aggregates_of, is_broken
+from headrace.sql.query.windows import find_window, read_window
 from headrace.sql.text import Refused, word
-from headrace.sql.trees import Tree, aggregates_of, is_broken
-from headrace.sql.windows import find_window, read_window
 
 __all__ = ["SelectBinder"]
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from sqlglot import Token, TokenType
 
 from headrace.errors import Problem
-from headrace.sql.calls import AGGREGATES, FunctionCall, find_calls
+from headrace.sql.query.calls import AGGREGATES, FunctionCall, find_calls
 from headrace.sql.statements import nesting, split_commas
 from headrace.sql.text import Source, word, words
 

@@ -8,8 +8,8 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parsers.spark import SparkParser
 
 from headrace.errors import Problem
+from headrace.sql.query.syntax import Broken, set_span
 from headrace.sql.statements import nesting
-from headrace.sql.syntax import Broken, set_span
 from headrace.sql.text import SPARK, Refused, Source, word
 
 __all__ = ["FOREIGN_ERRORS", "Fault", "RecoveringParser"]

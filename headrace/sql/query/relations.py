@@ -10,11 +10,11 @@ from sqlglot import exp
 from headrace.errors import Problem
 from headrace.model.definitions import Stream
 from headrace.model.names import closest, name_fault
-from headrace.sql.clauses import ONE_STREAM, refused_clauses
-from headrace.sql.scopes import Relation, Scope
-from headrace.sql.syntax import Broken, span_of
+from headrace.sql.query.clauses import ONE_STREAM, refused_clauses
+from headrace.sql.query.scopes import Relation, Scope
+from headrace.sql.query.syntax import Broken, span_of
+from headrace.sql.query.trees import Tree
 from headrace.sql.text import word
-from headrace.sql.trees import Tree
 
 __all__ = ["Streams", "bind_from"]
 

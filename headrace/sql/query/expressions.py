@@ -15,12 +15,12 @@ from sqlglot import Token, exp
 from headrace.errors import Problem
 from headrace.model.nodes import WATERMARK, WINDOW_COLUMNS
 from headrace.model.scalars import Scalar
-from headrace.sql.functions import refused_functions
-from headrace.sql.scopes import Scope, Target, Unknown
-from headrace.sql.syntax import AggregateCall, span_of
+from headrace.sql.query.functions import refused_functions
+from headrace.sql.query.scopes import Scope, Target, Unknown
+from headrace.sql.query.syntax import AggregateCall, span_of
+from headrace.sql.query.trees import Tree, is_path, parts_of, path_of, strip_parentheses
+from headrace.sql.query.windows import misplaced_window
 from headrace.sql.text import Hole, Refused, plain_name, render, words
-from headrace.sql.trees import Tree, is_path, parts_of, path_of, strip_parentheses
-from headrace.sql.windows import misplaced_window
 
 __all__ = ["Expressions", "check_functions", "is_plain_literal"]
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from sqlglot import Token, TokenType, exp
 
 from headrace.errors import Location, Problem
-from headrace.sql.calls import call_name
-from headrace.sql.syntax import AggregateCall, Broken, has_span, span_of
+from headrace.sql.query.calls import call_name
+from headrace.sql.query.syntax import AggregateCall, Broken, has_span, span_of
 from headrace.sql.text import Refused, Source, plain_name
 
 __all__ = [

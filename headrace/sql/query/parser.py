@@ -17,10 +17,10 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.spark import SparkParser
 
 from headrace.errors import Problem
-from headrace.sql.calls import AGGREGATES, starts_operand
-from headrace.sql.depth import TOO_DEEP, refuse_deep
-from headrace.sql.recovery import FOREIGN_ERRORS, Fault, RecoveringParser
-from headrace.sql.syntax import (
+from headrace.sql.query.calls import AGGREGATES, starts_operand
+from headrace.sql.query.depth import TOO_DEEP, refuse_deep
+from headrace.sql.query.recovery import FOREIGN_ERRORS, Fault, RecoveringParser
+from headrace.sql.query.syntax import (
     AggregateCall,
     Missing,
     complete_spans,

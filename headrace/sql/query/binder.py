@@ -11,10 +11,10 @@ from sqlglot import exp
 
 from headrace.errors import Problem
 from headrace.model.nodes import Node
-from headrace.sql.clauses import misplaced_clauses, refused_clauses, set_operator
-from headrace.sql.relations import Streams, bind_from
-from headrace.sql.select import SelectBinder
-from headrace.sql.trees import Tree, is_broken
+from headrace.sql.query.clauses import misplaced_clauses, refused_clauses, set_operator
+from headrace.sql.query.relations import Streams, bind_from
+from headrace.sql.query.select import SelectBinder
+from headrace.sql.query.trees import Tree, is_broken
 
 __all__ = ["bind_query"]
 

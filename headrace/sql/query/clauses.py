@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from sqlglot import Token, exp
 
 from headrace.errors import Problem
-from headrace.sql.syntax import has_span, span_of
+from headrace.sql.query.syntax import has_span, span_of
+from headrace.sql.query.trees import Tree
 from headrace.sql.text import word, words
-from headrace.sql.trees import Tree
 
 __all__ = ["ONE_STREAM", "misplaced_clauses", "refused_clauses", "set_operator", "unread"]
 
