@@ -42,6 +42,7 @@ from headrace.ledger.entries import (
 )
 from headrace.log.base import DEFAULT_PARTITIONS, Log
 from headrace.model.definitions import Project
+from headrace.model.graph import streams_of
 from headrace.operators.state import StateFolder
 from headrace.plan.fold import Fold
 from headrace.project.settings import Settings
@@ -166,7 +167,7 @@ class Engine:
         problems: list[Problem] = []
         folds: dict[tuple[str, str], Fold] = {}
         for view in self.project.views:
-            stream = self.project.stream(view.query.stream)
+            stream = self.project.stream(streams_of(view.query)[0])
             try:
                 fold = plan_view(self.tools.spark, view, stream)
                 check_zone(self.tools.spark, self.tools.store, fold)

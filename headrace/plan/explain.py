@@ -7,8 +7,9 @@ from typing import Any
 from sqlglot import expressions as exp
 from sqlglot import parse_one
 
-from headrace.plan.calls import call_text
 from headrace.plan.fold import Fold
+from headrace.plan.shape import shape_of
+from headrace.plan.spark.calls import call_text
 
 __all__ = ["AggregatePlan", "Explanation", "StateColumn", "explain_fold", "explanation_text"]
 
@@ -66,7 +67,7 @@ class Explanation:
 
 def explain_fold(fold: Fold) -> Explanation:
     """Return what a fold will do."""
-    query, table = fold.view.query, fold.table
+    query, table = shape_of(fold.view), fold.table
     outer = parse_one(fold.query, read="spark")
     assert isinstance(outer, exp.Select)
     partials = {
@@ -90,7 +91,7 @@ def explain_fold(fold: Fold) -> Explanation:
         unique=fold.stream.unique,
         unique_within_us=fold.stream.unique_within_us,
         where=query.where,
-        window=None if query.window is None else asdict(query.window),
+        window=None if query.window is None else asdict(query.window) | {"time": query.time},
         panes=_panes(fold),
         pieces=_pieces(fold),
         delay_us=fold.stream.delay_us,

@@ -9,17 +9,27 @@ round differently (texts and numbers, casts, a division of decimals) the express
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
 import sqlglot
+from sqlglot import Token, TokenType
 from sqlglot import expressions as exp
 
+from headrace.model.scalars import Scalar, escape_braces
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["Names", "store_expression", "typed_parts"]
+__all__ = ["Names", "derive_calls", "store_expression", "typed_parts"]
+
+#: The functions that the store computes over aggregates.
+_STORE_FUNCTIONS = frozenset({"abs", "cast", "coalesce", "if", "ifnull", "nullif", "nvl"})
+#: Words after which a parenthesis opens a group or a list, not the arguments of a function.
+_NOT_FUNCTIONS = (
+    "all and any as between by case distinct div else escape for from ilike in interval is like "
+    "not on or over regexp rlike select some then values when where"
+)
 
 _ARITHMETIC = (exp.Abs, exp.Add, exp.Div, exp.Mul, exp.Neg, exp.Sub)
 _COMPARISONS = (
@@ -50,6 +60,67 @@ class Names:
     types: Mapping[str, DataType]
 
 
+def derive_calls(
+    scalar: Scalar, aggregates: frozenset[str], derive: Callable[[Scalar], str]
+) -> Scalar:
+    """Return an expression with a column for each function call that the store does not compute.
+
+    Only for calls that read none of the columns `aggregates`: `derive` gives the column's name.
+    """
+    mark = _free_mark(scalar.text)
+    text = scalar.render(lambda name: f"{mark}{scalar.refs.index(name)}_")
+    tokens = sqlglot.tokenize(text, read="spark")
+    refs = list(scalar.refs)
+
+    def hole(found: re.Match[str]) -> str:
+        return f"{{{found[1]}}}"
+
+    def part(begin: int, end: int) -> str:
+        return re.sub(rf"{mark}(\d+)_", hole, escape_braces(text[begin:end]))
+
+    written, done = "", 0
+    for at, token in enumerate(tokens):
+        if token.start < done or not _is_call(tokens, at):
+            continue
+        end = _closing(tokens, at + 1).end + 1
+        inner = Scalar(part(token.start, end), scalar.refs).substitute({})
+        if token.text.lower() in _STORE_FUNCTIONS or not aggregates.isdisjoint(inner.refs):
+            continue
+        name = derive(inner)
+        refs += [] if name in refs else [name]
+        written += f"{part(done, token.start)}{{{refs.index(name)}}}"
+        done = end
+    return Scalar(written + part(done, len(text)), tuple(refs)).substitute({})
+
+
+def _is_call(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a function's name and its arguments begin at a token."""
+    is_open = at + 1 < len(tokens) and tokens[at + 1].token_type == TokenType.L_PAREN
+    before = tokens[at - 1].text.lower() if at > 0 else ""
+    is_type = before in ("::", "as")
+    text = tokens[at].text
+    is_word = tokens[at].token_type != TokenType.STRING and re.match(r"\w", text) is not None
+    return is_open and is_word and not is_type and text.lower() not in _NOT_FUNCTIONS.split()
+
+
+def _closing(tokens: Sequence[Token], opening: int) -> Token:
+    """Return the parenthesis that closes the one at an index."""
+    depth = 0
+    for token in tokens[opening:]:
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth == 0:
+            return token
+    raise AssertionError("a scalar closes what it opens")
+
+
+def _free_mark(text: str) -> str:
+    """Return the beginning of names that a text does not contain."""
+    mark = "__stands_for_"
+    while mark in text:
+        mark += "_"
+    return mark
+
+
 def typed_parts(expressions: Iterable[str]) -> list[str]:
     """Return the parts of expressions whose types `Names` needs, as Spark SQL, each once."""
     texts: dict[str, None] = {}
@@ -67,9 +138,7 @@ def store_expression(expression: str, names: Names) -> str:
     for node, type in parts:
         _check(node, type, names)
     # What a name stands for is put in as it is: it may be more than sqlglot can write again.
-    mark = "__stands_for_"
-    while mark in expression:
-        mark += "_"
+    mark = _free_mark(expression)
     root = exp.Paren(this=tree)
     # From the leaves up, because what is replaced holds what it is over.
     for node, type in reversed(parts):

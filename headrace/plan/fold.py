@@ -18,13 +18,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.model.definitions import Stream, View
-from headrace.plan.calls import asked, typed
 from headrace.plan.finals import typed_parts
-from headrace.plan.grouped import aggregates_of, grouped_query
 from headrace.plan.grouped_table import grouped_table
 from headrace.plan.plain import plain_query, plain_table
+from headrace.plan.shape import shape_of
+from headrace.plan.spark.calls import asked, typed
+from headrace.plan.spark.grouped import aggregates_of, grouped_query
+from headrace.plan.spark.windowing import Levels, cut_of, levels_of, refuse
 from headrace.plan.tables import Table
-from headrace.plan.windowing import Levels, cut_of, levels_of, refuse
 from headrace.schema.types import DataType, parse_type
 from headrace.time.windows import Cut
 
@@ -77,14 +78,14 @@ class Probe:
 
 def argument_types_query(view: View, stream: Stream) -> str:
     """Return the query over `__input` whose column types `plan_fold` needs."""
-    query = view.query
+    query = shape_of(view)
     wanted = {"__where": query.where or "true"}
     wanted |= {key.name: key.expression for key in query.keys}
     for call in query.calls:
         wanted |= typed(call)
     relation = "__input"
     if query.window is not None:
-        wanted["__time"] = query.window.time or f"`{stream.event_time}`"
+        wanted["__time"] = query.time or f"`{stream.event_time}`"
         parts = ", ".join(f"'{part}', CAST(NULL AS TIMESTAMP)" for part in _WINDOW_PARTS)
         relation = f"(SELECT *, named_struct({parts}) AS window FROM __input)"
     if not query.grouped:
@@ -95,7 +96,7 @@ def argument_types_query(view: View, stream: Stream) -> str:
 
 def output_types_query(view: View, types: Mapping[str, DataType]) -> str:
     """Return the query that tells the types of a grouped view's outputs; it reads no table."""
-    query = view.query
+    query = shape_of(view)
     inner = {key.name: types[key.name] for key in query.keys}
     inner |= {name: aggregate.type for name, aggregate in aggregates_of(view, types).items()}
     if query.window is not None:
@@ -126,7 +127,7 @@ def plan_fold(
             f"windows are over a TIMESTAMP, and the first argument of the window is {time.sql}; "
             "write CAST(... AS TIMESTAMP)",
         )
-    if view.query.grouped:
+    if shape_of(view).grouped:
         table = grouped_table(view, version, argument_types, output_types)
         query = grouped_query(view, stream, argument_types)
     else:
@@ -136,7 +137,7 @@ def plan_fold(
 
 
 def _probe(view: View, stream: Stream) -> Probe:
-    query = view.query
+    query = shape_of(view)
     values = [output.expression for output in query.outputs]
     if query.grouped:
         values = [key.expression for key in query.keys]

@@ -4,17 +4,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from headrace.aggregates.base import COUNT_UP
-from headrace.model.definitions import Key, Query, View
+from headrace.model.definitions import View
 from headrace.model.sinks import key_parts
 from headrace.model.windows import DAY_US
-from headrace.plan.calls import call_text
 from headrace.plan.finals import Names, store_expression, typed_parts
-from headrace.plan.grouped import aggregates_of
 from headrace.plan.items import items_final, items_table
 from headrace.plan.panes import windows_of_panes
 from headrace.plan.sessions import SESSION_COLUMNS, near_rows
+from headrace.plan.shape import Key, Shape, shape_of
+from headrace.plan.spark.calls import call_text
+from headrace.plan.spark.grouped import aggregates_of
+from headrace.plan.spark.windowing import cut_of, refuse
 from headrace.plan.tables import Rows, Table, TableColumn, quote, watermark_of
-from headrace.plan.windowing import cut_of, refuse
 from headrace.schema.types import DataType, parse_type
 from headrace.time.windows import Cut
 
@@ -31,7 +32,7 @@ def grouped_table(
     output_types: Mapping[str, DataType],
 ) -> Table:
     """Return the table of a grouped view. DefinitionError: a type that cannot be folded or read."""
-    query = view.query
+    query = shape_of(view)
     cut = cut_of(view)
     columns: list[TableColumn] = []
     references: dict[str, str] = {}
@@ -98,9 +99,9 @@ def _rows(
     types: Mapping[str, DataType],
     output_types: Mapping[str, DataType],
 ) -> Rows:
-    query = view.query
+    query = shape_of(view)
     keys = [key.name for key in query.keys]
-    told = {name: (name, types[name]) for name in keys}
+    told = {key.name: (key.name, types[key.name]) for key in query.keys if not key.derived}
     closing = ""
     touched = ["1 AS __all"] if cut is None and not keys else []
     if cut is not None:
@@ -119,11 +120,11 @@ def _rows(
         physical, groups = f"headrace.{quote(table.name)}", [each.name for each in table.groups]
         near = near_rows(physical, groups, table.gap_us, "{delta}", ("{low}", "{high}"))
         selected += f" UNION SELECT {', '.join(f'o.{key}' for key in keys)} {near}"
-    names = key_parts(query)
+    names = key_parts(view).values()
     return Rows(
         tuple(keys),
         selected,
-        tuple((names[part], text, type) for part, (text, type) in told.items()),
+        tuple((name, *part) for name, part in zip(names, told.values(), strict=True)),
         tuple((output.name, output_types[f"o{i}"]) for i, output in enumerate(query.outputs)),
         closing,
         "" if cut is None else _last_end(cut),
@@ -178,7 +179,7 @@ def _outputs(
     view: View, references: Mapping[str, str], output_types: Mapping[str, DataType]
 ) -> tuple[list[str], str]:
     """Return the columns that readers see and the condition of HAVING."""
-    query = view.query
+    query = shape_of(view)
     names = _names(query, references, output_types)
     try:
         outputs = [
@@ -196,7 +197,7 @@ def _outputs(
 
 def _refuse_two_zeros(view: View, key: Key, types: Mapping[str, DataType]) -> None:
     """Refuse a key that 0.0 and -0.0, which are one group, could make two groups of."""
-    for base in view.query.keys:
+    for base in shape_of(view).keys:
         if base.name in key.over and types[base.name].kind in ("FLOAT", "DOUBLE"):
             raise refuse(
                 view,
@@ -207,7 +208,7 @@ def _refuse_two_zeros(view: View, key: Key, types: Mapping[str, DataType]) -> No
 
 
 def _names(
-    query: Query, references: Mapping[str, str], output_types: Mapping[str, DataType]
+    query: Shape, references: Mapping[str, str], output_types: Mapping[str, DataType]
 ) -> Names:
     expressions = [output.expression for output in query.outputs]
     expressions += [] if query.having is None else [query.having]

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from headrace.aggregates import Aggregate, Items
-from headrace.model.definitions import Call
-from headrace.plan.calls import fill
 from headrace.plan.sessions import PIECE, items_expired, items_of_session
+from headrace.plan.shape import Call
+from headrace.plan.spark.calls import fill
 from headrace.plan.tables import GROUP, Table, TableColumn, quote
 from headrace.time.windows import Cut
 

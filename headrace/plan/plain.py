@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from headrace.model.definitions import Stream, View
+from headrace.plan.shape import shape_of
+from headrace.plan.spark.windowing import judged, levels_of
 from headrace.plan.tables import Rows, Table, TableColumn, quote
-from headrace.plan.windowing import judged, levels_of
 from headrace.schema.types import DataType, parse_type
 
 __all__ = ["plain_query", "plain_table"]
@@ -14,7 +15,7 @@ def plain_query(view: View, stream: Stream) -> str:
     """Return the query over `__input` with a row per record that WHERE takes."""
     outputs = [
         f"CASE WHEN NOT __skip THEN {output.expression} END AS o{i}"
-        for i, output in enumerate(view.query.outputs)
+        for i, output in enumerate(shape_of(view).outputs)
     ]
     columns = ", ".join(["__side", "__partition", "__offset", *outputs])
     return (
@@ -30,7 +31,7 @@ def plain_table(view: View, version: str, types: Mapping[str, DataType]) -> Tabl
         TableColumn("__offset", parse_type("BIGINT")),
     ]
     outputs = []
-    for i, output in enumerate(view.query.outputs):
+    for i, output in enumerate(shape_of(view).outputs):
         columns.append(TableColumn(f"o{i}", types[f"o{i}"]))
         outputs.append(f"o{i} AS {quote(output.name)}")
     shown = (*outputs, "CAST(1 AS BIGINT) AS _events", "true AS _closed")
@@ -39,6 +40,6 @@ def plain_table(view: View, version: str, types: Mapping[str, DataType]) -> Tabl
         keys,
         f"SELECT {', '.join(keys)} FROM {{delta}}",
         tuple((name.strip("_"), name, parse_type("BIGINT")) for name in keys),
-        tuple((output.name, types[f"o{i}"]) for i, output in enumerate(view.query.outputs)),
+        tuple((output.name, types[f"o{i}"]) for i, output in enumerate(shape_of(view).outputs)),
     )
     return Table(view.name, version, tuple(columns), shown, appends=True, rows=rows)

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from headrace.model.definitions import Call
+from headrace.model.nodes import Call
 from headrace.reference.sketches import (
     collect_set,
     count_distinct,
@@ -46,7 +46,7 @@ class Taken(NamedTuple):
 
     value: Any
     by: Any
-    place: tuple[int, ...]
+    place: tuple[Any, ...]
 
 
 def aggregate(call: Call, taken: Sequence[Taken], type: pa.DataType) -> object:

@@ -16,6 +16,7 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp, parse_one
 
+from headrace.model.scalars import Scalar
 from headrace.scratch import connect
 
 __all__ = ["Failed", "Scalars", "Values"]
@@ -41,16 +42,16 @@ class Scalars:
 
     def __init__(self) -> None:
         self._connection = connect()
-        # The one function of Spark that watermark() becomes.
-        self._connection.execute("CREATE TEMP MACRO timestamp_micros(x) AS make_timestamptz(x)")
 
-    def evaluate(self, expressions: Sequence[str], rows: pa.Table) -> list[Values]:
+    def evaluate(self, expressions: Sequence[Scalar], rows: pa.Table) -> list[Values]:
         """Return the values of each expression over the rows.
 
         If one expression fails on a row, all of them are Failed there. NotImplementedError:
         DuckDB does not know the expression at all, so the oracle has no answer.
         """
-        selected = [f"{_to_duckdb(each)} AS e{at}" for at, each in enumerate(expressions)]
+        selected = [
+            f"{_to_duckdb(each.render(_quoted))} AS e{at}" for at, each in enumerate(expressions)
+        ]
         if not selected:
             return []
         query = f"SELECT {', '.join(selected)} FROM given"
@@ -86,6 +87,10 @@ class Scalars:
             raise NotImplementedError(f"the reference cannot evaluate {query}: {error}") from error
         finally:
             self._connection.unregister("given")
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
 
 
 @lru_cache(maxsize=1024)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from headrace.model.definitions import Window
+from headrace.model.nodes import Window
 
 __all__ = ["OutOfRange", "Span", "to_datetime", "to_us", "windows_around"]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import DefinitionError, Problem, Unreachable
 from headrace.log.opening import open_log
+from headrace.model.graph import streams_of
 from headrace.project.config import Config
 from headrace.project.folder import read_definitions
 from headrace.serve.desk import Desk, StoreDesk
@@ -89,7 +90,7 @@ def plan_on_disk(config: Config) -> Sequence["Fold"]:
     problems: list[Problem] = []
     for view in definitions.views:
         try:
-            folds.append(plan_view(spark, view, definitions.stream(view.query.stream)))
+            folds.append(plan_view(spark, view, definitions.stream(streams_of(view.query)[0])))
         except DefinitionError as error:
             problems += error.problems
     if problems:

@@ -28,6 +28,7 @@ from headrace.errors import UsageError
 from headrace.ledger.entries import Counters, HoldingState, Owner, TurnReport
 from headrace.log import EmbeddedLog, Log, Range, records
 from headrace.model.definitions import Project, Stream
+from headrace.model.graph import streams_of
 from headrace.observe.audit import Audit, audit
 from headrace.project.settings import Settings
 from headrace.schema.json_strict import Dead, decode_strict
@@ -205,7 +206,8 @@ class Harness:
 
     def late(self, view: str) -> list[Row]:
         """Return the late records of a view, decoded, in the order of their topic."""
-        stream = self._project.stream(self._project.view(view).query.stream)
+        [name] = streams_of(self._project.view(view).query)
+        stream = self._project.stream(name)
         return [
             decode_strict(stream.columns, record["value"], stream.timestamp_format)
             for record in self.side(f"{view}.late")

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from headrace.model.definitions import Window
+from headrace.model.nodes import Window
 from headrace.model.windows import DAY_US
 
 __all__ = ["MAX_EDGE_US", "MIN_EDGE_US", "Cut", "spark_floor", "store_floor"]

@@ -22,7 +22,7 @@ from drawing import CUTS, Drawn, column_name, draw
 
 from headrace.aggregates import AGGREGATES, Aggregate, Arguments, State
 from headrace.engine.spark.session import start_spark
-from headrace.model.definitions import Call
+from headrace.model.nodes import Call
 from headrace.observe.compare import compare_states
 from headrace.plan.tables import Table, TableColumn
 from headrace.reference.aggregates import Taken, aggregate, result_type
@@ -51,7 +51,7 @@ class Case:
     def answer(self, drawn: Drawn) -> object:
         values = drawn.columns[self.column]
         orders = values if self.by is None else drawn.columns[self.by]
-        call = Call("a", self.function, "x", None, self.parameters, self.ignores_nulls)
+        call = Call(self.function, (), self.parameters, self.ignores_nulls)
         taken = [Taken(*each) for each in zip(values, orders, drawn.places, strict=True)]
         return aggregate(call, taken, column_type(self.column).arrow)
 

@@ -22,7 +22,7 @@ from drawing import CUTS, RECORDS, Drawn, column_name, draw
 
 from headrace.aggregates import AGGREGATES, Aggregate, Arguments
 from headrace.engine.spark.session import start_spark
-from headrace.model.definitions import Call
+from headrace.model.nodes import Call
 from headrace.plan.items import items_final, items_table
 from headrace.plan.tables import Table, TableColumn
 from headrace.reference.aggregates import Taken, aggregate, result_type
@@ -111,7 +111,7 @@ def test_every_cut_and_order_gives_the_answer(
 ) -> None:
     made = case.make()
     rows = item_rows(spark, made, column_name(case.column), "cut, part", "drawn")
-    call = Call("a0", case.function, "x", None, case.parameters)
+    call = Call(case.function, (), case.parameters)
     taken = [
         Taken(*each)
         for each in zip(drawn.columns[case.column], [None] * RECORDS, drawn.places, strict=True)

@@ -31,6 +31,7 @@ import yaml
 from agreement import assert_agrees_with_the_reference
 
 from headrace.log import Partition, Range
+from headrace.model.graph import streams_of
 from headrace.testing import Harness, harness
 
 __all__ = ["Story", "play", "read_stories"]
@@ -148,7 +149,7 @@ class _Player:
 
     def do_late(self, expected: dict[str, Any]) -> None:
         for view, times in expected.items():
-            [stream] = {self.harness.project.view(view).query.stream}
+            [stream] = streams_of(self.harness.project.view(view).query)
             column = self.harness.project.stream(stream).event_time
             assert column is not None
             found = sorted(_written(row[column]) for row in self.harness.late(view))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from headrace.log.base import Partition
-from headrace.model.definitions import Window
+from headrace.model.nodes import Window
 from headrace.reference import Answer, Record, answer
 from headrace.reference.windows import OutOfRange, to_datetime, to_us, windows_around
 from headrace.sql import parse_project

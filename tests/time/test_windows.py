@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 
 from headrace.engine.spark.session import start_spark
-from headrace.model.definitions import Query, Stream, View, Window
+from headrace.model.definitions import Stream, View
+from headrace.model.nodes import Aggregate, Project, Scan, Window
 from headrace.model.windows import DAY_US
-from headrace.plan.windowing import judged, levels_of
+from headrace.plan.spark.windowing import judged, levels_of
 from headrace.reference.windows import OutOfRange, Span, to_us, windows_around
 from headrace.time.windows import MAX_EDGE_US, MIN_EDGE_US, Cut
 
@@ -88,7 +89,7 @@ def cases(window: Window) -> list[tuple[int, int | None]]:
 
 
 def view_of(window: Window) -> tuple[View, Stream]:
-    query = Query("s", None, True, window, (), (), ())
+    query = Project(Aggregate(Scan("s"), window, (), ()), ())
     stream = Stream("s", (), "s", event_time="ts")
     return View("v", query, LATENESS_US), stream
 

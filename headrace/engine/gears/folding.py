@@ -31,6 +31,7 @@ from headrace.engine.gears.stamping import Dead, Summary
 from headrace.engine.spark.errors import SPARK_ERRORS, SparkError, explain
 from headrace.errors import ViewFailed
 from headrace.plan.fold import Fold
+from headrace.plan.shape import shape_of
 from headrace.plan.tables import Table
 
 __all__ = ["Outcome", "Run", "TooManyFailures", "fold_frame", "fold_rows"]
@@ -81,7 +82,7 @@ class Outcome:
         self.summaries += [Summary.from_bytes(side.as_py()) for side in sides["__side"]]
         if sides.num_rows:
             result = result.filter(pc.is_null(result["__side"]))
-        if not fold.view.query.grouped:
+        if not shape_of(fold.view).grouped:
             self._add_delta(result, result.num_rows, result.num_rows)
             return
         skipped = result.filter(result["__skip"])

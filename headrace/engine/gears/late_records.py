@@ -12,7 +12,7 @@ _DAY_US = 24 * _HOUR_US
 
 
 def late_reasons(late: pa.Table, *, overlap: bool, word: str = "window") -> pa.ChunkedArray:
-    """Return a sentence per row of the columns that `plan/grouped.py` gives late records.
+    """Return a sentence per row of the columns that `plan/spark/grouped.py` gives late records.
 
     `word` is what the only window of a record is called.
     """

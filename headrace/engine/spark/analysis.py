@@ -17,6 +17,7 @@ from headrace.plan.fold import (
     output_types_query,
     plan_fold,
 )
+from headrace.plan.shape import shape_of
 from headrace.schema.types import DataType, parse_type
 
 __all__ = ["plan_view"]
@@ -31,7 +32,7 @@ def plan_view(spark: SparkSession, view: View, stream: Stream) -> Fold:
     session.createDataFrame([], schema).createOrReplaceTempView("__input")
     arguments = _types(session, view, argument_types_query(view, stream))
     outputs = {}
-    if view.query.grouped:
+    if shape_of(view).grouped:
         outputs = _types(session, view, output_types_query(view, arguments))
     version = short_version(view_fingerprint(view, stream))
     fold = plan_fold(view, stream, version, arguments, outputs)

@@ -31,6 +31,7 @@ from headrace.ledger.entries import (
 from headrace.log.base import Partition, Range
 from headrace.model.definitions import Stream
 from headrace.plan.fold import Fold
+from headrace.plan.shape import shape_of
 from headrace.plan.tables import Table
 
 __all__ = ["Accounts"]
@@ -182,7 +183,8 @@ class Accounts:
             matched = outcome.records + outcome.late_throughout
             pairs = outcome.folded + outcome.late_pairs
             skipped = outcome.skipped
-            if not fold.view.query.grouped and fold.view.query.where is not None:
+            shape = shape_of(fold.view)
+            if not shape.grouped and shape.where is not None:
                 skipped = seen - outcome.dead_count - matched
             overlap = fold.cut is not None and fold.cut.overlaps
             if not overlap and pairs != matched:

@@ -8,7 +8,8 @@ neither its argument nor what it orders by is evaluated then.
 from collections.abc import Mapping
 
 from headrace.aggregates import AGGREGATES, Aggregate, Arguments
-from headrace.model.definitions import Call, Stream
+from headrace.model.definitions import Stream
+from headrace.plan.shape import Call
 from headrace.schema.types import DataType, parse_type
 
 __all__ = ["aggregate_of", "asked", "call_columns", "call_text", "fill", "typed"]

@@ -15,6 +15,7 @@ fails here, and is dead for the view.
 
 from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Stream, View
+from headrace.plan.shape import shape_of
 from headrace.time.windows import Cut
 
 __all__ = ["Levels", "cut_of", "judged", "levels_of", "refuse"]
@@ -33,7 +34,7 @@ def refuse(view: View, message: str) -> DefinitionError:
 
 def cut_of(view: View) -> Cut | None:
     """Return how a view cuts time."""
-    return None if view.query.window is None else Cut.of(view.query.window)
+    return Cut.of(window) if (window := shape_of(view).window) is not None else None
 
 
 def judged(levels: Levels) -> str:
@@ -56,11 +57,10 @@ def _levels(view: View, stream: Stream) -> tuple[dict[str, str], ...]:
     cut = cut_of(view)
     if cut is None:
         return ({"__late": "false", "__skip": skip},)
-    window = view.query.window
-    assert window is not None
-    time = f"`{stream.event_time}`" if window.time is None else f"({window.time})"
+    derived = shape_of(view).time
+    time = f"`{stream.event_time}`" if derived is None else f"({derived})"
     closed = _closed_time(view)
-    if cut.zone is None and window.time is None:
+    if cut.zone is None and derived is None:
         unit = cut.spark_unit(time)
         return ({**_windows(view, cut, unit, closed, "__watermark", skip), "__skip": skip},)
     # What a derived time makes of a skipped record is nobody's business.
@@ -84,9 +84,10 @@ def _levels(view: View, stream: Stream) -> tuple[dict[str, str], ...]:
 
 def _skip(view: View) -> str:
     # Side rows count as skipped, so that no expression of the user's ever sees one.
-    if view.query.where is None:
+    where = shape_of(view).where
+    if where is None:
         return "__side IS NOT NULL"
-    return f"(__side IS NOT NULL OR NOT coalesce({view.query.where}, false))"
+    return f"(__side IS NOT NULL OR NOT coalesce({where}, false))"
 
 
 def _closed_time(view: View) -> str:
@@ -125,7 +126,7 @@ def _windows(view: View, cut: Cut, unit: str, closed: str, now: str, skip: str) 
         )
     lowest, end_unit = cut.times
     reason = f"'{_NO_TIME}'"
-    if view.query.window is not None and view.query.window.time is not None:
+    if shape_of(view).time is not None:
         reason = f"CASE WHEN {unit} IS NULL THEN '{_NULL_TIME}' ELSE '{_NO_TIME}' END"
     columns["__late"] = (
         f"CASE WHEN {unit} BETWEEN {lowest} AND {end_unit - 1} THEN {late} "

@@ -15,9 +15,10 @@ from collections.abc import Mapping
 
 from headrace.aggregates import Aggregate
 from headrace.model.definitions import Stream, View
-from headrace.plan.calls import aggregate_of, call_columns, fill
 from headrace.plan.items import grouping_sets, item_column, items_query
-from headrace.plan.windowing import cut_of, judged, levels_of, refuse
+from headrace.plan.shape import shape_of
+from headrace.plan.spark.calls import aggregate_of, call_columns, fill
+from headrace.plan.spark.windowing import cut_of, judged, levels_of, refuse
 from headrace.schema.types import DataType
 from headrace.time.windows import Cut, spark_floor
 
@@ -29,7 +30,7 @@ _FOLDED = "CASE WHEN NOT (__skip OR __late) THEN {} END AS {}"
 def aggregates_of(view: View, types: Mapping[str, DataType]) -> dict[str, Aggregate]:
     """Return the aggregate of every call. DefinitionError: its argument does not fit."""
     aggregates = {}
-    for call in view.query.calls:
+    for call in shape_of(view).calls:
         try:
             aggregates[call.name] = aggregate_of(call, types)
         except ValueError as error:
@@ -39,7 +40,7 @@ def aggregates_of(view: View, types: Mapping[str, DataType]) -> dict[str, Aggreg
 
 def grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> str:
     """Return the query over `__input` whose rows are deltas, late records, and what was skipped."""
-    query = view.query
+    query = shape_of(view)
     cut = cut_of(view)
     inner = ["__side", "__skip"]
     groups = ["__side", "__skip"]

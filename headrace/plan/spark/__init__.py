@@ -1,0 +1,1 @@
+"""The Spark SQL that a turn runs."""

@@ -1,0 +1,126 @@
+"""Rows into their windows, judged late or not; then what an aggregate asks of those in time."""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from headrace.model.nodes import WINDOW_COLUMNS, Aggregate, Call, Window
+from headrace.model.scalars import Scalar
+from headrace.reference.relations import Coordinates, Folding, Part, Question, Relation, Row, ask
+from headrace.reference.windows import OutOfRange, Span, to_datetime, to_us, windows_around
+
+__all__ = ["TIMESTAMP", "Placed", "count_placed", "edges_of", "place_rows"]
+
+TIMESTAMP = pa.timestamp("us", "UTC")
+
+
+class Placed(NamedTuple):
+    """A row with its windows: those it is late for, and those it is folded into.
+
+    Without windows it is folded into the one group there is, None. `values` are those of the keys
+    and of what the calls ask; a row that is late for all of its windows is asked for none.
+    """
+
+    row: Row
+    late: list[Span]
+    open: list[Span | None]
+    values: tuple[Any, ...]
+
+
+def place_rows(
+    node: Aggregate, relation: Relation, part: Part, question: Question
+) -> tuple[list[Placed], list[Coordinates], list[pa.DataType]]:
+    """Return the rows in their windows, those that are dead, and the types of the values."""
+    if node.window is None:
+        windows: list[Sequence[Span | None]] = [[None] for _ in part.rows]
+        dead: list[Coordinates] = []
+    else:
+        part, windows, dead = _windows(node.window, relation, part, question)
+    lateness_us = question.view.lateness_us
+    allowed: float = math.inf if lateness_us is None else lateness_us
+    late: dict[Coordinates, list[Span]] = {}
+    opened: dict[Coordinates, list[Span | None]] = {}
+    for row, spans in zip(part.rows, windows, strict=True):
+        closed = [span for span in spans if span and span.end_us + allowed <= row.watermark]
+        late[row.coordinates] = closed
+        opened[row.coordinates] = [span for span in spans if span not in closed]
+    throughout = [row for row in part.rows if not opened[row.coordinates]]
+    in_time = part.take([at for at, row in enumerate(part.rows) if opened[row.coordinates]])
+    if node.window is not None:
+        # Where a row has several windows, nothing that is evaluated of it may name them.
+        first = [opened[row.coordinates][0] for row in in_time.rows]
+        in_time = _with_windows(in_time, [span for span in first if span])
+    asked = [*node.keys, *(each for call in node.calls for each in _asked(call))]
+    sound, columns, failed = ask(question, relation, in_time, asked)
+    placed = [Placed(row, late[row.coordinates], [], ()) for row in throughout]
+    for at, row in enumerate(sound.rows):
+        values = tuple(column.values[at] for column in columns)
+        placed.append(Placed(row, late[row.coordinates], opened[row.coordinates], values))
+    return placed, [*dead, *failed], [column.type for column in columns]
+
+
+def _windows(
+    window: Window, relation: Relation, part: Part, question: Question
+) -> tuple[Part, list[Sequence[Span | None]], list[Coordinates]]:
+    """Return the rows that have windows, these windows, and the rows that are dead."""
+    dead: list[Coordinates] = []
+    times: list[object] = [row.event_us for row in part.rows]
+    if window.time is not None:
+        part, [derived], dead = ask(question, relation, part, [window.time])
+        times = [to_us(each) if isinstance(each, datetime) else None for each in derived.values]
+    kept: list[int] = []
+    windows: list[Sequence[Span | None]] = []
+    for at, time_us in enumerate(times):
+        try:
+            if isinstance(time_us, int):  # and not null
+                windows.append(windows_around(window, time_us))
+                kept.append(at)
+        except OutOfRange:
+            pass
+    without = set(range(len(times))) - set(kept)
+    dead += [part.rows[at].coordinates for at in sorted(without)]
+    return part.take(kept), windows, dead
+
+
+def _with_windows(part: Part, windows: Sequence[Span]) -> Part:
+    """Return the rows with the columns of their windows."""
+    table, columns = part.table, dict(part.columns)
+    edges = [edges_of(window) for window in windows]
+    for name in WINDOW_COLUMNS:
+        table = table.append_column(name, pa.array([each[name] for each in edges], TIMESTAMP))
+        columns[name] = Scalar.column(name)
+    return Part(part.rows, table, columns)
+
+
+def edges_of(window: Span) -> dict[str, datetime]:
+    """Return the columns of a window."""
+    instants = (window.start_us, window.end_us, window.end_us - 1)
+    return dict(zip(WINDOW_COLUMNS, map(to_datetime, instants), strict=True))
+
+
+def _asked(call: Call) -> tuple[Scalar, Scalar, Scalar]:
+    """Return what is asked of a row for a call: FILTER, its argument, what it orders by."""
+    condition = call.condition or Scalar("true")
+    chosen = Scalar("case when {0} then {1} end", ("condition", "argument"))
+    argument, by = (*call.arguments, Scalar("true"), Scalar("true"))[:2]
+    return (
+        condition,
+        chosen.substitute({"condition": condition, "argument": argument}),
+        chosen.substitute({"condition": condition, "argument": by}),
+    )
+
+
+def count_placed(placed: Sequence[Placed]) -> Folding:
+    """Return what became of rows that an aggregate took."""
+    folded = sum(len(each.open) for each in placed)
+    late = sum(len(each.late) for each in placed)
+    ended = (
+        window is not None and window.end_us <= each.row.watermark
+        for each in placed
+        for window in each.open
+    )
+    late_rows = tuple(each.row.coordinates for each in placed if each.late)
+    return Folding(len(placed), folded + late, folded, late, sum(ended), late_rows)

@@ -1,0 +1,110 @@
+"""Reading streams: every record of a topic, readable or dead, with its clock and its watermark."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from headrace.log.base import Partition
+from headrace.model.definitions import Stream
+from headrace.reference.clocks import Marker, PartitionClock
+from headrace.reference.duplicates import Memory
+from headrace.reference.windows import to_us
+from headrace.schema.json_strict import Dead, decode_strict
+
+__all__ = ["Place", "Readable", "Record", "StreamRead", "Time", "read_stream", "split_duplicates"]
+
+Place = tuple[str, int, int]  # topic, partition, offset
+Time = float  # microseconds since 1970, or minus infinity; whole numbers stay exact as int
+
+
+class Record(NamedTuple):
+    """A record of the log, as the reference needs it."""
+
+    offset: int
+    arrival_us: int | None  # None: the log did not stamp it
+    key: bytes | None
+    value: bytes | None
+
+
+class Readable(NamedTuple):
+    """A record that the schema can read: where it is, what it says, and when.
+
+    `clock` is what its partition's clock shows before it, `clock_after` what it shows then.
+    """
+
+    place: Place
+    values: dict[str, object]
+    event_us: int | None
+    arrival_us: int | None
+    watermark: Time
+    clock: Time
+    clock_after: Time
+
+
+@dataclass(frozen=True)
+class StreamRead:
+    """All records of a stream, partition by partition, and its watermark after the last."""
+
+    stream: Stream
+    readable: list[Readable]
+    dead: list[Place]
+    watermark: Time
+
+
+def read_stream(
+    stream: Stream,
+    records: Mapping[Partition, Sequence[Record]],
+    markers: Sequence[Marker],
+) -> StreamRead:
+    """Return what a stream reads of a log."""
+    readable: list[Readable] = []
+    dead: list[Place] = []
+    watermarks: list[Time] = []
+    for partition in sorted(records):
+        if partition.topic != stream.topic:
+            continue
+        clock = PartitionClock(stream, partition, markers)
+        for record in records[partition]:
+            clock.reach(record.offset)
+            place = (partition.topic, partition.number, record.offset)
+            try:
+                values = decode_strict(stream.columns, record.value, stream.timestamp_format)
+            except Dead:
+                dead.append(place)
+            else:
+                readable.append(_read(stream, clock, place, record.arrival_us, values))
+        clock.reach(math.inf)
+        watermarks.append(clock.watermark)
+    return StreamRead(stream, readable, dead, min(watermarks, default=-math.inf))
+
+
+def _read(
+    stream: Stream,
+    clock: PartitionClock,
+    place: Place,
+    arrival_us: int | None,
+    values: dict[str, object],
+) -> Readable:
+    time = None if stream.event_time is None else values[stream.event_time]
+    event_us = to_us(time) if isinstance(time, datetime) else None
+    before, watermark = clock.time, clock.watermark
+    if event_us is not None:
+        clock.move(min(event_us, math.inf if arrival_us is None else arrival_us))
+    return Readable(place, values, event_us, arrival_us, watermark, before, clock.time)
+
+
+def split_duplicates(
+    records: Sequence[Readable], by: str, within_us: int
+) -> tuple[list[Readable], list[Readable]]:
+    """Return the records that are no duplicates, and those that are."""
+    memories: dict[tuple[str, int], Memory] = {}
+    kept: list[Readable] = []
+    duplicates: list[Readable] = []
+    for record in records:
+        topic, partition, _ = record.place
+        memory = memories.setdefault((topic, partition), Memory(within_us))
+        seen = memory.is_duplicate(record.values[by], clock=record.clock, after=record.clock_after)
+        (duplicates if seen else kept).append(record)
+    return kept, duplicates
