@@ -36,10 +36,11 @@ from headrace.plan.columns import columns_read
 from headrace.plan.explain import explain_fold, explanation_text
 from headrace.plan.fold import INPUT_COLUMNS, plan_fold
 from headrace.plan.shape import shape_of
-from headrace.plan.tables import Table, TableColumn, quote
 from headrace.schema.types import parse_type
 from headrace.sql import parse_project
+from headrace.store.duckdb.names import quote
 from headrace.store.duckdb.store import DuckDBStore
+from headrace.store.opening import describe_table
 from headrace.testing.store.samples import planned, turn_of
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -101,7 +102,7 @@ def test_a_fold_is_the_text_in_the_golden_file(file: str) -> None:
         query = with_window(view.query, windows[file])
         view = replace(view, query=query, late="drop", retention_us=86_400_000_000)
     fold = plan_fold(view, stream, "1a2b3c4d", ARGUMENTS, OUTPUTS)
-    found = explanation_text(explain_fold(fold).to_json()) + "\n"
+    found = explanation_text(explain_fold(fold, describe_table(fold.table)).to_json()) + "\n"
     if os.environ.get("HEADRACE_GOLDEN") == "write":
         (GOLDEN / file).write_text(found)
     assert found == (GOLDEN / file).read_text()
@@ -110,9 +111,8 @@ def test_a_fold_is_the_text_in_the_golden_file(file: str) -> None:
 def test_a_unique_id_is_explained() -> None:
     view, stream = define(PER_MINUTE)
     unique = replace(stream, unique="id", unique_within_us=3_600_000_000)
-    found = explanation_text(
-        explain_fold(plan_fold(view, unique, "1a2b3c4d", ARGUMENTS, OUTPUTS)).to_json()
-    )
+    fold = plan_fold(view, unique, "1a2b3c4d", ARGUMENTS, OUTPUTS)
+    found = explanation_text(explain_fold(fold, describe_table(fold.table)).to_json())
     assert "  unique     id, remembered for 3600 s of its partition's clock\n" in found
 
 
@@ -120,7 +120,7 @@ def test_a_version_is_part_of_the_physical_name() -> None:
     table = plan_fold(*define(PER_MINUTE), "1a2b3c4d", ARGUMENTS, OUTPUTS).table
     assert table.name == "v__1a2b3c4d"
     assert [column.name for column in table.keys] == ["window_start", "k0"]
-    assert [column.name for column in table.states] == ["_events", "a0_0", "a1_0", "a2_0"]
+    assert [column.name for column in table.values] == ["_events", "a0_0", "a1_0", "a2_0"]
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,6 @@ def test_a_view_reads_the_columns_that_it_names_and_the_event_time(
 
 def test_names_are_quoted_for_the_store() -> None:
     assert quote('a"b') == '"a""b"'
-    column = TableColumn("k", parse_type("INT"))
-    table = Table("hits", "v1", (column,), ("k AS shown",), " WHERE k > 1")
-    assert table.select == 'SELECT k AS shown FROM headrace."hits__v1" WHERE k > 1'
 
 
 SHAPES: dict[str, list[tuple[object, ...]]] = {
