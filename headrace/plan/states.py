@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from headrace.aggregates import Aggregate
 from headrace.aggregates.words import Merge
 from headrace.model.definitions import View
-from headrace.model.nodes import WINDOW_COLUMNS, key_column
 from headrace.model.sinks import key_parts
 from headrace.plan.finals import Names, to_term, typed_parts
-from headrace.plan.shape import Key, shape_of
+from headrace.plan.shape import WINDOW_NAMES, Key, shape_of
 from headrace.plan.spark.calls import call_text
 from headrace.plan.spark.grouped import aggregates_of
 from headrace.plan.spark.items import item_column
@@ -140,12 +139,12 @@ def answer_of(call: str, aggregate: Aggregate) -> Answer:
 
 
 def _told_key(view: View, types: Mapping[str, DataType]) -> tuple[KeyPart, ...]:
-    own = [key.name for key in shape_of(view).keys if not key.derived]
-    names = {key_column(number): name for number, name in enumerate(own)}
-    names |= dict(zip(WINDOW_COLUMNS, _WINDOW, strict=True))
+    told = key_parts(view)
+    window = [name for column, name in WINDOW_NAMES.items() if column in told]
+    parts = [*window, *(key.name for key in shape_of(view).keys if not key.derived)]
     return tuple(
-        KeyPart(name, names[column], types.get(names[column], _TIMESTAMP))
-        for column, name in key_parts(view).items()
+        KeyPart(name, part, types.get(part, _TIMESTAMP))
+        for part, name in zip(parts, told.values(), strict=True)
     )
 
 

@@ -9,14 +9,15 @@ from headrace.model.graph import streams_of, window_of
 from headrace.model.names import name_fault
 from headrace.model.nodes import Aggregate, Filter, Node, Project, Window
 from headrace.model.validate import validate_view
-from headrace.sql.binder import Streams, bind_query
-from headrace.sql.clauses import unread
 from headrace.sql.options import Option, read_duration, read_options
-from headrace.sql.parser import parse_query
+from headrace.sql.query.binder import bind_query
+from headrace.sql.query.clauses import unread
+from headrace.sql.query.parser import parse_query
+from headrace.sql.query.relations import Streams
+from headrace.sql.query.trees import Tree
 from headrace.sql.sinks import read_emit
 from headrace.sql.statements import Cursor, Statement
 from headrace.sql.text import Refused, Source
-from headrace.sql.trees import Tree
 
 __all__ = ["VIEW_OPTIONS", "read_view"]
 

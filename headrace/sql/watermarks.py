@@ -73,7 +73,7 @@ def _read_adaptive(cursor: Cursor, column: Token) -> Watermark:
         raise inner.refuse(f"MAX is expected here{inner.found()}; {how}")
     max_us = _read_interval(inner, longest[0], how)
     if max_us == 0:
-        raise source.refuse(longest[0], f"the longest delay must be more than nothing; {how}")
+        raise source.refuse(longest[0], f"the longest delay must be positive; {how}")
     return Watermark(column, max_us, Adaptive(str(number), max_us))
 
 

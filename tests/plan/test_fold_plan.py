@@ -20,7 +20,18 @@ from headrace.errors import DefinitionError
 from headrace.ledger.definitions import hold_view
 from headrace.ledger.entries import MAIN
 from headrace.model.definitions import Stream, View
-from headrace.model.nodes import Aggregate, Filter, Node, Project, Window
+from headrace.model.nodes import (
+    Aggregate,
+    Call,
+    Filter,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Window,
+    call_column,
+    key_column,
+)
 from headrace.model.scalars import Scalar
 from headrace.plan.columns import columns_read
 from headrace.plan.explain import explain_fold, explanation_text
@@ -185,7 +196,7 @@ def test_names_are_quoted_for_the_store() -> None:
     assert quote('a"b') == '"a""b"'
 
 
-SHAPES = {
+SHAPES: dict[str, list[tuple[object, ...]]] = {
     PER_MINUTE: [],  # HAVING keeps one event out
     "SELECT count(*) AS c, avg(amount) AS m FROM payments": [(1, Decimal("2.500000"))],
     "SELECT country, max(ts) AS t FROM payments GROUP BY country": [
@@ -201,6 +212,44 @@ SHAPES = {
         (datetime(2026, 1, 1, 13, 0, 30, tzinfo=UTC), 7)
     ],
 }
+
+# Queries within queries: no record comes to a condition, or to a value, that one before left out.
+SCAN = Scan("payments")
+NOT_SEVEN = Filter(SCAN, Scalar("{0} <> 7", ("n",)))
+SHARES = Project(
+    Filter(SCAN, Scalar("{0} = 7", ("n",))),
+    (
+        Named("share", Scalar("1 / ({0} - 6)", ("n",))),
+        Named("unasked", Scalar("1 / ({0} - 7)", ("n",))),
+        Named("place", Scalar("{0} || 'x'", ("country",))),
+    ),
+)
+NESTED: list[tuple[Node, list[tuple[object, ...]]]] = [
+    (
+        Project(
+            Filter(SHARES, Scalar("{0} = 1", ("share",))),
+            (Named("twice", Scalar("{0} * 2", ("share",))),),
+        ),
+        [(2.0,)],
+    ),
+    (
+        Project(
+            Filter(NOT_SEVEN, Scalar("1 / ({0} - 7) > 0", ("n",))),
+            (Named("n", Scalar.column("n")),),
+        ),
+        [],
+    ),
+    (
+        Project(
+            Aggregate(SHARES, None, (Scalar.column("place"),), (Call("count"),)),
+            (
+                Named("large", Scalar("upper({0})", (key_column(0),))),
+                Named("n", Scalar("{0} + length({1})", (call_column(0), key_column(0)))),
+            ),
+        ),
+        [("DEX", 4)],
+    ),
+]
 
 
 @pytest.mark.spark
@@ -224,8 +273,10 @@ def test_spark_runs_folds_of_every_shape_and_the_store_shows_them(tmp_path: Path
     session = spark.newSession()
     rows = pa.Table.from_pylist([record], schema=schema)
     session.createDataFrame(rows).coalesce(1).createOrReplaceTempView("__input")
-    for at, (select, expected) in enumerate(SHAPES.items()):
-        fold = plan_view(spark, *define(select))
+    views = [(define(select)[0], expected) for select, expected in SHAPES.items()]
+    views += [(View("v", node), expected) for node, expected in NESTED]
+    for at, (view, expected) in enumerate(views):
+        fold = plan_view(spark, view, stream)
         delta = session.sql(fold.query).toArrow()
         store = DuckDBStore(tmp_path / f"{at}.duckdb")
         epoch = store.begin_epoch()
@@ -238,4 +289,4 @@ def test_spark_runs_folds_of_every_shape_and_the_store_shows_them(tmp_path: Path
         with store.open() as snapshot:
             answer = snapshot.query("SELECT * EXCLUDE (_events, _closed) FROM v").to_pylist()
         store.close()
-        assert [tuple(row.values()) for row in answer] == expected, select
+        assert [tuple(row.values()) for row in answer] == expected, view.query

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from headrace.ledger.entries import Emission
-from headrace.plan.shape import shape_of
+from headrace.model.graph import aggregate_of
 from headrace.plan.states import grouped_table, plain_table
 from headrace.plan.tables import Table
 from headrace.schema.types import parse_type
@@ -42,7 +42,7 @@ class CountingFile(DuckDBFile):
 def table_of(query: str) -> Table:
     text = f"{STREAM} CREATE MATERIALIZED VIEW v AS {query};"
     [view] = parse_project({"test.sql": text}).views
-    if not shape_of(view).grouped:
+    if aggregate_of(view.query) is None:
         return plain_table(view, "1", {"o0": STRING})
     outputs = {"o0": STRING, "o1": BIGINT}
     parts = {"__part0": STRING, "__part1": BIGINT}

@@ -177,7 +177,7 @@ CREATE STREAM d (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.99, MAX IN
 CREATE STREAM e (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.99, MAX INTERVAL 1 DAY) - 1)
 -- error: case.sql:1:75: MAX is expected here, not INTERVAL; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
 -- error: case.sql:2:79: INTERVAL is expected here, not 5; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
--- error: case.sql:3:75: the longest delay must be more than nothing; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:3:75: the longest delay must be positive; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
 -- error: case.sql:4:88: the watermark's delay: '1 MONTH': a month has no fixed length; write days, such as '30 days'
 -- error: case.sql:5:95: after ADAPTIVE (...) nothing may stand, not -; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
 

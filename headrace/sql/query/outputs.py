@@ -6,11 +6,11 @@ from sqlglot import Token, TokenType, exp
 
 from headrace.errors import Location, Problem
 from headrace.model.names import name_fault
-from headrace.sql.expressions import check_functions
-from headrace.sql.parser import Broken
-from headrace.sql.scopes import Scope
+from headrace.sql.query.expressions import check_functions
+from headrace.sql.query.scopes import Scope
+from headrace.sql.query.syntax import Broken
+from headrace.sql.query.trees import Tree, is_path
 from headrace.sql.text import Refused, identifier
-from headrace.sql.trees import Tree, is_path
 
 __all__ = ["Output", "read_outputs"]
 

@@ -1,140 +1,25 @@
-"""The tree of a query into nodes.
+"""One SELECT over its scope into a node."""
 
-    Project(Filter?(relation))                                              without groups
-    Project(Filter?(Aggregate(Filter?(relation))))                          with them
+from collections.abc import Callable, Sequence
 
-`bind_query` is for any query, wherever it stands: CTEs, derived tables and the branches of a UNION
-are further calls of it, with a scope that has this one as its parent.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
-
-from sqlglot import Token, TokenType, exp
+from sqlglot import TokenType, exp
 
 from headrace.errors import Problem
-from headrace.model.definitions import Stream
-from headrace.model.names import closest, name_fault
-from headrace.model.nodes import Aggregate, Filter, Named, Node, Project
+from headrace.model.nodes import Aggregate, Filter, Named, Node, Project, key_column
 from headrace.model.scalars import Scalar
-from headrace.sql.clauses import ONE_STREAM, misplaced_clauses, refused_clauses, set_operator
-from headrace.sql.expressions import Expressions, check_functions, name_of, refuse_null
-from headrace.sql.grouping import Groups
-from headrace.sql.outputs import Output, read_outputs
-from headrace.sql.parser import AggregateCall, Broken, span_of
-from headrace.sql.scopes import Relation, Scope
+from headrace.sql.query.expressions import Expressions, check_functions, name_of, refuse_null
+from headrace.sql.query.grouping import Groups
+from headrace.sql.query.outputs import Output, read_outputs
+from headrace.sql.query.scopes import Scope
+from headrace.sql.query.syntax import AggregateCall, Broken
+from headrace.sql.query.trees import Tree, aggregates_of, is_broken
+from headrace.sql.query.windows import find_window, read_window
 from headrace.sql.text import Refused, word
-from headrace.sql.trees import Tree, aggregates_of, is_broken
-from headrace.sql.windows import find_window, read_window
 
-__all__ = ["Streams", "bind_query"]
-
-#: Streams by name in lower case; None for one whose own statement was refused.
-Streams = Mapping[str, Stream | None]
+__all__ = ["SelectBinder"]
 
 
-def bind_query(
-    tree: Tree, query: exp.Expr, streams: Streams, problems: list[Problem]
-) -> Node | None:
-    """Return the node of a query; None: it reads a stream that was refused, or has problems.
-
-    Those are added. Refused: it is no query over one stream at all.
-    """
-    before = len(problems)
-    if query.args.get("with_"):
-        raise tree.refuse(
-            query.args["with_"],
-            "WITH (common table expressions) is not built yet; write one SELECT over one stream",
-        )
-    while isinstance(query, exp.SetOperation):
-        problems.append(set_operator(tree, query))
-        query = query.this  # the branches behind it are queries of their own
-    if not isinstance(query, exp.Select):
-        raise tree.refuse(query, f"SELECT is expected here, not {tree.first(query).text}")
-    problems += refused_clauses(tree, query)
-    problems += misplaced_clauses(tree, query)
-    if not query.args.get("from_"):
-        if len(problems) > before or is_broken(query.expressions):
-            return None
-        raise tree.refuse(query, "FROM is missing; write SELECT ... FROM <stream>")
-    scope = _bind_from(tree, query, streams, problems)
-    if scope is None:
-        return None
-    node = _Select(tree, query, scope, problems).bind()
-    return node if len(problems) == before else None
-
-
-def _bind_from(
-    tree: Tree, select: exp.Select, streams: Streams, problems: list[Problem]
-) -> Scope | None:
-    """Return the scope that FROM makes; None: it makes none, which is said already."""
-    source = select.args["from_"].this
-    relation = _bind_relation(tree, source, streams, problems)
-    beside: list[Relation] = []
-    unknown = False
-    for join in select.args.get("joins") or []:
-        table = join.this
-        stream = streams.get(table.name.lower()) if isinstance(table, exp.Table) else None
-        if stream is None:
-            unknown = True
-        else:
-            beside.append(Relation.of_stream(stream, table.alias or None))
-    if relation is None:
-        return None
-    return Scope(relation, beside=tuple(beside), beside_unknown=unknown)
-
-
-def _bind_relation(
-    tree: Tree, source: exp.Expr, streams: Streams, problems: list[Problem]
-) -> Relation | None:
-    """Return what one name in FROM stands for."""
-    if isinstance(source, Broken):
-        return None
-    first = tree.first(source)
-    if not isinstance(source, exp.Table):
-        problems.append(
-            tree.problem(source, f"subqueries are not supported: {ONE_STREAM}; write its name")
-        )
-        return None
-    name: Token = first
-    behind = tree.tokens[min(span_of(source)[0] + 1, len(tree.tokens) - 1)]
-    if source.args.get("db"):
-        message = "streams have no catalog or schema; write the stream's name alone"
-        problems.append(tree.problem(behind, message))
-        return None
-    if not isinstance(source.this, exp.Identifier):
-        message = f"functions in FROM are not supported: {ONE_STREAM}; write its name"
-        problems.append(tree.problem(behind, message))
-        return None
-    problems += refused_clauses(tree, source)
-    alias = _read_alias(tree, source, problems)
-    if str(name.text).lower() not in streams:
-        known = [stream.name for stream in streams.values() if stream is not None]
-        problems.append(
-            tree.problem(
-                name,
-                f"there is no stream {name.text}{closest(name.text, known)}; a view reads a "
-                "stream, so write CREATE STREAM first (views over views are not built yet)",
-            )
-        )
-    stream = streams.get(str(name.text).lower())
-    return None if stream is None else Relation.of_stream(stream, alias)
-
-
-def _read_alias(tree: Tree, source: exp.Table, problems: list[Problem]) -> str | None:
-    alias = source.args.get("alias")
-    if alias is None or alias.this is None:
-        return None
-    if alias.columns:
-        place = tree.after(alias.this)
-        assert place is not None
-        problems.append(tree.problem(place, "FROM takes one stream and an alias, not ("))
-    token = tree.first(alias.this)
-    if name_fault("alias", str(token.text)) or word(token) == "WINDOW":
-        problems.append(tree.problem(token, f"alias {token.text} is reserved; choose another"))
-    return str(token.text)
-
-
-class _Select:
+class SelectBinder:
     """One SELECT over its scope, on its way to a node."""
 
     def __init__(
@@ -300,9 +185,7 @@ class _Select:
 
     def _is_itself(self, groups: Groups, column: Named) -> bool:
         own = Scalar.column(self.scope.columns[column.name.lower()])
-        return own in groups.keys and column.scalar == Scalar.column(
-            f"key_{groups.keys.index(own)}"
-        )
+        return own in groups.keys and column.scalar.name == key_column(groups.keys.index(own))
 
     def _refuse_ambiguous(self, having: exp.Expr, output: Named) -> None:
         for column in having.find_all(exp.Column):

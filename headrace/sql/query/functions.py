@@ -1,62 +1,19 @@
 """Which functions a view may call: the answer must follow from the log alone, and must merge.
 
-Judged on tokens, not on sqlglot's tree: the tree forgets where functions stood and renames some.
+Judged on the tokens of a node, where every function has the name that was written.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
 from sqlglot import Token, TokenType
 
 from headrace.errors import Problem
+from headrace.sql.query.calls import AGGREGATES, FunctionCall, find_calls
 from headrace.sql.statements import nesting, split_commas
-from headrace.sql.text import NOT_FUNCTIONS, Source, word, words
+from headrace.sql.text import Source, word, words
 
-__all__ = [
-    "AGGREGATES",
-    "FunctionCall",
-    "call_name",
-    "find_calls",
-    "refused_functions",
-    "starts_operand",
-]
-
-#: Aggregates that can be merged turn by turn, and the names that Spark also knows them by.
-AGGREGATES = {
-    "any": "bool_or",
-    "approx_count_distinct": "approx_count_distinct",
-    "approx_percentile": "approx_percentile",
-    "approx_top_k": "approx_top_k",
-    "array_agg": "collect_list",
-    "avg": "avg",
-    "bool_and": "bool_and",
-    "bool_or": "bool_or",
-    "collect_list": "collect_list",
-    "collect_set": "collect_set",
-    "count": "count",
-    "count_if": "count_if",
-    "every": "bool_and",
-    "first": "first",
-    "first_value": "first",
-    "last": "last",
-    "last_value": "last",
-    "max": "max",
-    "max_by": "max_by",
-    "mean": "avg",
-    "min": "min",
-    "min_by": "min_by",
-    "percentile_approx": "approx_percentile",
-    "some": "bool_or",
-    "std": "stddev_samp",
-    "stddev": "stddev_samp",
-    "stddev_pop": "stddev_pop",
-    "stddev_samp": "stddev_samp",
-    "sum": "sum",
-    "var_pop": "var_pop",
-    "var_samp": "var_samp",
-    "variance": "var_samp",
-}
+__all__ = ["refused_functions"]
 
 #: How the aggregates are written that take anything but one value.
 _USAGE = {
@@ -116,82 +73,8 @@ _INSTEAD = {
     "try_sum": "write sum",
     "try_avg": "write avg",
 }
-_BEFORE_OPERANDS = words("AND OR NOT WHEN THEN ELSE SELECT WHERE HAVING ON") | {"", "GROUP BY"}
 _NOW_LITERAL = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 _TYPED_LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME")
-
-
-@dataclass(frozen=True)
-class FunctionCall:
-    """A call within tokens: indexes of its name, of its parentheses and of its last token.
-
-    That is the closing parenthesis, or the end of the FILTER and IGNORE NULLS that follow it.
-    """
-
-    name: str  # in lower case
-    at: int
-    opening: int
-    closing: int
-    end: int
-
-
-def find_calls(tokens: Sequence[Token]) -> Iterator[FunctionCall]:
-    """Yield every function call, also within others, in the order of their names."""
-    for at, token in enumerate(tokens[:-1]):
-        opening = tokens[at + 1]
-        if opening.token_type != TokenType.L_PAREN:
-            continue
-        is_name = bool(word(token)) and word(token) not in NOT_FUNCTIONS
-        # ANY and SOME are also functions, but not after LIKE and not after a comparison.
-        if word(token) in ("ANY", "SOME"):
-            is_name = at == 0 or starts_operand(tokens[at - 1])
-        previous = tokens[at - 1].text if at > 0 else ""
-        is_type = previous == "::" or previous.upper() == "AS"
-        is_suffix = previous == ")" and word(token) == "FILTER"
-        if is_suffix:
-            continue
-        if (is_name and not is_type) or token.token_type == TokenType.IDENTIFIER:
-            closing = _closing(tokens, at + 1)
-            end = _suffix_end(tokens, closing)
-            yield FunctionCall(str(token.text).lower(), at, at + 1, closing, end)
-
-
-def starts_operand(previous: Token) -> bool:
-    """Whether an operand begins after a token, and not the right side of a comparison."""
-    return word(previous) in _BEFORE_OPERANDS and (
-        previous.text not in ("=", "<", ">", "<=", ">=", "<>", "!=", "==")
-    )
-
-
-def _closing(tokens: Sequence[Token], opening: int) -> int:
-    depth = 0
-    for index in range(opening, len(tokens)):
-        depth += nesting(tokens[index])
-        if depth == 0:
-            return index
-    return len(tokens) - 1
-
-
-def _suffix_end(tokens: Sequence[Token], closing: int) -> int:
-    """Return the index of the last token of FILTER (...) and IGNORE NULLS, in either order."""
-    end = closing
-    while end + 2 < len(tokens):
-        first, second = tokens[end + 1], tokens[end + 2]
-        if word(first) in ("IGNORE", "RESPECT") and word(second) == "NULLS":
-            end += 2
-        elif word(first) == "FILTER" and second.token_type == TokenType.L_PAREN:
-            end = _closing(tokens, end + 2)
-        else:
-            break
-    return end
-
-
-def call_name(tokens: Sequence[Token]) -> str | None:
-    """Return the name, in lower case, if the tokens are one call and nothing else."""
-    first = next(find_calls(tokens[:2]), None) if len(tokens) > 2 else None
-    if first is None or _closing(tokens, 1) != len(tokens) - 1:
-        return None
-    return first.name
 
 
 def refused_functions(
@@ -208,10 +91,13 @@ def refused_functions(
             message = _suffix_fault(call, tokens)
         if message is not None:
             problems.append(source.problem(tokens[call.at], message))
+    subquery = 0  # how many parentheses are open around what is reported already
     for index, token in enumerate(tokens):
+        subquery = max(0, subquery + nesting(token)) if subquery else 0
         following = tokens[index + 1] if index + 1 < len(tokens) else None
         message = None
-        if word(token) == "SELECT":
+        if word(token) == "SELECT" and not subquery:
+            subquery = 1
             message = "subqueries are not supported; a view reads one stream and nothing else"
         elif word(token) in _TYPED_LITERALS and following is not None:
             if following.token_type == TokenType.STRING and _NOW_LITERAL.match(following.text):

@@ -15,12 +15,12 @@ from sqlglot import Token, exp
 from headrace.errors import Problem
 from headrace.model.nodes import WATERMARK, WINDOW_COLUMNS
 from headrace.model.scalars import Scalar
-from headrace.sql.functions import refused_functions
-from headrace.sql.parser import AggregateCall, span_of
-from headrace.sql.scopes import Scope, Target, Unknown
+from headrace.sql.query.functions import refused_functions
+from headrace.sql.query.scopes import Scope, Target, Unknown
+from headrace.sql.query.syntax import AggregateCall, span_of
+from headrace.sql.query.trees import Tree, is_path, parts_of, path_of, strip_parentheses
+from headrace.sql.query.windows import misplaced_window
 from headrace.sql.text import Hole, Refused, plain_name, render, words
-from headrace.sql.trees import Tree, is_path, parts_of, path_of, strip_parentheses
-from headrace.sql.windows import misplaced_window
 
 __all__ = ["Expressions", "check_functions", "is_plain_literal"]
 
@@ -117,12 +117,13 @@ class _Binding:
                 self.refs.append(name)
             self.holes[first] = Hole(last, f"{{{self.refs.index(name)}}}")
         begin, end = span_of(root)
-        text = render(
-            self.tree.source,
-            self.tree.tokens[begin : end + 1],
-            {at - begin: name for at, name in (self.tree.names | self.names).items()},
-            {at - begin: Hole(hole.last - begin, hole.text) for at, hole in self.holes.items()},
-        )
+        names = {
+            at - begin: self.names.get(at) or self.tree.names[at]
+            for at in range(begin, end + 1)
+            if at in self.names or at in self.tree.names
+        }
+        holes = {at - begin: Hole(hole.last - begin, hole.text) for at, hole in self.holes.items()}
+        text = render(self.tree.source, self.tree.tokens[begin : end + 1], names, holes)
         return Scalar(text, tuple(self.refs))
 
     def _column(self, node: exp.Expr) -> tuple[int, int, str] | None:

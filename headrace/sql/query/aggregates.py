@@ -6,11 +6,11 @@ from sqlglot import Token, TokenType, exp
 
 from headrace.model.nodes import WINDOW_COLUMNS, Call
 from headrace.model.scalars import Scalar
-from headrace.sql.expressions import Expressions
-from headrace.sql.functions import AGGREGATES
-from headrace.sql.parser import AggregateCall, Missing
+from headrace.sql.query.calls import AGGREGATES
+from headrace.sql.query.expressions import Expressions
+from headrace.sql.query.syntax import AggregateCall, Missing
+from headrace.sql.query.trees import aggregates_of
 from headrace.sql.text import Refused, word
-from headrace.sql.trees import aggregates_of
 
 __all__ = ["read_call"]
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from sqlglot import Token, TokenType, exp
 
 from headrace.errors import Location, Problem
-from headrace.sql.functions import call_name
-from headrace.sql.parser import AggregateCall, Broken, span_of
+from headrace.sql.query.calls import call_name
+from headrace.sql.query.syntax import AggregateCall, Broken, has_span, span_of
 from headrace.sql.text import Refused, Source, plain_name
 
 __all__ = [
@@ -75,7 +75,7 @@ class Tree:
         """Names that are no columns, by index of their token, in the spelling that they have."""
         found: dict[int, str] = {}
         for node in self.root.walk():
-            if isinstance(node, exp.Identifier) and "span" in node.meta:
+            if isinstance(node, exp.Identifier) and has_span(node):
                 found[span_of(node)[0]] = plain_name(node.name)
             elif isinstance(node, exp.Kwarg):
                 at = span_of(node)[0]
@@ -89,7 +89,7 @@ class Tree:
 
 def parts_of(node: exp.Expr) -> list[exp.Expr]:
     """Return the nodes right below a node that came from the text, in the order of the text."""
-    return sorted((part for part in node.iter_expressions() if "span" in part.meta), key=span_of)
+    return sorted((part for part in node.iter_expressions() if has_span(part)), key=span_of)
 
 
 def strip_parentheses(node: exp.Expr) -> exp.Expr:

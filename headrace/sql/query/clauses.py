@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from sqlglot import Token, exp
 
 from headrace.errors import Problem
-from headrace.sql.parser import span_of
+from headrace.sql.query.syntax import has_span, span_of
+from headrace.sql.query.trees import Tree
 from headrace.sql.text import word, words
-from headrace.sql.trees import Tree
 
 __all__ = ["ONE_STREAM", "misplaced_clauses", "refused_clauses", "set_operator", "unread"]
 
@@ -52,16 +52,12 @@ def refused_clauses(tree: Tree, node: exp.Expr) -> Iterator[Problem]:
             continue
         parts = value if isinstance(value, list) else [value]
         for part in parts[:1] if name == "windows" else parts:
-            token = tree.first(part) if _has_place(part) else tree.first(node)
+            token = tree.first(part) if has_span(part) else tree.first(node)
             if name == "windows":
                 token = tree.tokens[span_of(part)[0] - 1]
             elif name == "distinct":
                 token = tree.tokens[span_of(node)[0] + 1]
             yield tree.problem(token, _message(token))
-
-
-def _has_place(part: object) -> bool:
-    return isinstance(part, exp.Expr) and "span" in part.meta
 
 
 def _message(token: Token) -> str:

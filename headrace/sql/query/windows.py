@@ -9,14 +9,14 @@ from headrace.model.nodes import Window
 from headrace.model.scalars import Scalar
 from headrace.model.windows import window_faults
 from headrace.sql.durations import parse_duration
-from headrace.sql.functions import refused_functions
-from headrace.sql.parser import span_of
+from headrace.sql.query.functions import refused_functions
+from headrace.sql.query.syntax import span_of
+from headrace.sql.query.trees import Tree, aggregates_of
 from headrace.sql.statements import split_commas
 from headrace.sql.text import Refused
-from headrace.sql.trees import Tree, aggregates_of
 
 if TYPE_CHECKING:  # which itself asks this module where windows may stand
-    from headrace.sql.expressions import Expressions
+    from headrace.sql.query.expressions import Expressions
 
 __all__ = ["find_window", "misplaced_window", "read_window"]
 

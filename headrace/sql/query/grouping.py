@@ -13,11 +13,11 @@ from sqlglot import exp
 
 from headrace.model.nodes import WINDOW_COLUMNS, Call, Window, call_column, key_column
 from headrace.model.scalars import Scalar
-from headrace.sql.aggregates import read_call
-from headrace.sql.expressions import Expressions, refuse_null
-from headrace.sql.parser import AggregateCall
+from headrace.sql.query.aggregates import read_call
+from headrace.sql.query.expressions import Expressions, refuse_null
+from headrace.sql.query.syntax import AggregateCall
+from headrace.sql.query.trees import aggregates_of, is_path, parts_of, path_of, strip_parentheses
 from headrace.sql.text import words
-from headrace.sql.trees import aggregates_of, is_path, parts_of, path_of, strip_parentheses
 
 __all__ = ["Groups"]
 

@@ -1,0 +1,223 @@
+"""The parser of queries: sqlglot's own for Spark, fed with our tokens; nodes know their place.
+
+Promises:
+- Every node of a tree that came from the text has a span: the indexes of its first and last token.
+- Functions keep the name that was written: all calls are `exp.Anonymous`, but for those with a
+  syntax of their own (CAST, EXTRACT, ...), and aggregates, which are `AggregateCall`.
+- What cannot be read is one problem and a `Broken` node in its place, and reading goes on behind
+  it: at the next comma of its list, or at the next clause.
+- How deep a query may be nested is counted on tokens, before it is parsed.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.errors import ParseError
+from sqlglot.parsers.spark import SparkParser
+
+from headrace.errors import Problem
+from headrace.sql.query.calls import AGGREGATES, starts_operand
+from headrace.sql.query.depth import TOO_DEEP, refuse_deep
+from headrace.sql.query.recovery import FOREIGN_ERRORS, Fault, RecoveringParser
+from headrace.sql.query.syntax import (
+    AggregateCall,
+    Missing,
+    complete_spans,
+    has_span,
+    set_span,
+    stamping,
+)
+from headrace.sql.text import Source, word
+
+__all__ = ["parse_query"]
+
+
+def parse_query(source: Source, tokens: Sequence[Token], problems: list[Problem]) -> exp.Expr:
+    """Return the tree of a query; what is wrong with single parts is added to the problems.
+
+    Refused: nothing could be read, or it is nested too deeply.
+    """
+    refuse_deep(source, tokens)
+    parser = _Parser(source, problems)
+    try:
+        return parser.read(list(tokens))
+    except RecursionError as error:  # by a way of nesting that is not counted
+        raise source.refuse(tokens[0], TOO_DEEP) from error
+    except ParseError as error:
+        raise parser.fault(error, tokens[0], "query") from error
+    except FOREIGN_ERRORS as error:
+        raise source.refuse(tokens[0], "this query cannot be read; check its syntax") from error
+
+
+class _Parser(RecoveringParser):
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    NO_PAREN_FUNCTIONS: ClassVar[dict[TokenType, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        name: SparkParser.FUNCTION_PARSERS[name]
+        for name in ("CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "SUBSTR", "TRIM",
+                     "TRY_CAST")
+    }  # fmt: skip
+
+    def __init__(self, source: Source, problems: list[Problem]) -> None:
+        super().__init__(source, problems)
+        self._begins: list[int] = []  # of the queries that are being read
+
+    def read(self, tokens: list[Token]) -> exp.Expr:
+        """Return the tree of all tokens, every node with its span."""
+        self.reset()
+        self.sql = self.source.text
+        self._chunks = [[_as_name(tokens, at) for at in range(len(tokens))]]
+        self._advance_chunk()
+        tree = self._parse_select()
+        if tree is None:
+            raise Fault(self._curr)
+        complete_spans(tree, {token.start: at for at, token in reversed([*enumerate(tokens)])})
+        tree.meta["rest"] = self._index
+        result: exp.Expr = tree
+        return result
+
+    def _parse_select_query(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        self._begins.append(self._index)
+        try:
+            return super()._parse_select_query(*args, **kwargs)
+        finally:
+            self._begins.pop()
+
+    def _parse_set_operations(self, this: exp.Expr | None) -> exp.Expr | None:
+        if isinstance(this, exp.Select) and self._begins and not has_span(this):
+            set_span(this, self._begins[-1], self._index - 1)
+        return super()._parse_set_operations(this)
+
+    def _parse_projections(self) -> tuple[list[exp.Expr], None]:
+        at = self._tokens[self._begins[-1]]
+        return self._read_list(at, "SELECT", self._read_output), None
+
+    def _read_output(self) -> exp.Expr | None:
+        self._refuse_start()
+        return self._parse_expression()
+
+    def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
+        if not skip_group_by_token and not self._match(TokenType.GROUP_BY):
+            return None
+
+        def parse() -> exp.Expr | None:
+            found = self._parse_grouping_sets() or self._parse_cube_or_rollup()
+            return found or self._parse_disjunction()
+
+        return exp.Group(expressions=self._read_list(self._prev, "GROUP BY", parse))
+
+    def _parse_where(self, skip_where_token: bool = False) -> exp.Where | None:
+        if not skip_where_token and not self._match(TokenType.WHERE):
+            return None
+        return exp.Where(this=self._read_condition(self._prev))
+
+    def _parse_having(self, skip_having_token: bool = False) -> exp.Having | None:
+        if not skip_having_token and not self._match(TokenType.HAVING):
+            return None
+        return exp.Having(this=self._read_condition(self._prev))
+
+    def _parse_from(
+        self, joins: bool = False, skip_from_token: bool = False, consume_pipe: bool = False
+    ) -> exp.From | None:
+        if not skip_from_token and not self._match(TokenType.FROM):
+            return None
+        at, begin = self._prev, self._index
+        try:
+            if self._has_no_part():
+                raise Fault(at, "nothing stands after FROM; write what it is about")
+            token = self._curr
+            if not (word(token) or token.token_type == TokenType.IDENTIFIER or token.text == "("):
+                found = self.source.text[token.start : token.end + 1]
+                raise Fault(token, f"the name of a stream is expected here, not {found}")
+            return exp.From(this=self._parse_table(joins=joins, consume_pipe=consume_pipe))
+        except ParseError as error:
+            return exp.From(this=self._give_up(error, begin, "FROM", in_list=False))
+
+    def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
+        return None if word(self._curr) == "EMIT" else super()._parse_table_alias(*args, **kwargs)
+
+    def _read_condition(self, at: Token) -> exp.Expr:
+        begin = self._index
+        if self._has_no_part():
+            fault = Fault(at, f"nothing stands after {word(at)}; write what it is about")
+            return self._give_up(fault, begin, "expression", in_list=False)
+        return self._read_part(self._parse_disjunction, in_list=False)
+
+    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        name = str(self._curr.text).lower() if self._curr else ""
+        if (
+            name in AGGREGATES
+            and self._next.token_type == TokenType.L_PAREN
+            and self._curr.token_type != TokenType.STRING
+            and self._prev.token_type != TokenType.DOT
+            and (name not in ("any", "some") or starts_operand(self._prev))
+        ):
+            return self._read_aggregate(name)
+        return super()._parse_function_call(*args, **kwargs)
+
+    def _read_aggregate(self, name: str) -> exp.Expr | None:
+        begin = self._index
+        self._advance(2)
+        call = AggregateCall(this=name)
+        if word(self._curr) in ("DISTINCT", "ALL"):
+            call.set("quantifier", word(self._curr))
+            self._advance()
+        arguments = [self._read_argument(call)]
+        while self._match(TokenType.COMMA):
+            arguments.append(self._read_argument(call))
+        if len(arguments) > 1 or not isinstance(arguments[0], Missing):
+            call.set("expressions", arguments)
+        self._match_r_paren()
+        self._take_nulls(call)
+        if self._match_pair(TokenType.FILTER, TokenType.L_PAREN, advance=False):
+            call.set("filter", self._read_filter(name))
+        self._take_nulls(call)
+        set_span(call, begin, self._index - 1)
+        return self._parse_window(call)
+
+    def _read_argument(self, call: AggregateCall) -> exp.Expr:
+        self._take_nulls(call)
+        if self._curr and self._curr.token_type in (TokenType.COMMA, TokenType.R_PAREN):
+            return Missing()
+        begin = self._index
+        argument = self._parse_disjunction()
+        if argument is None:
+            raise Fault(self._curr or self._prev)
+        if not has_span(argument):
+            set_span(argument, begin, self._index - 1)
+        self._take_nulls(call)
+        return argument
+
+    def _take_nulls(self, call: AggregateCall) -> None:
+        if word(self._curr) in ("IGNORE", "RESPECT") and word(self._next) == "NULLS":
+            call.set("nulls", word(self._curr))
+            self._advance(2)
+
+    def _read_filter(self, name: str) -> exp.Expr:
+        filter_ = self._curr
+        self._advance(2)
+        where = self._curr
+        if not self._match(TokenType.WHERE):
+            raise Fault(filter_, f"FILTER is written {name}(x) FILTER (WHERE condition)")
+        if self._match(TokenType.R_PAREN, advance=False):
+            raise Fault(where, "nothing stands after WHERE; write a condition")
+        condition = self._parse_disjunction()
+        if condition is None:
+            raise Fault(self._curr or self._prev)
+        self._match_r_paren()
+        return condition
+
+
+def _as_name(tokens: Sequence[Token], at: int) -> Token:
+    """Return a token, as that of a name where sqlglot takes it for the beginning of a clause."""
+    token = tokens[at]
+    following = tokens[at + 1].text if at + 1 < len(tokens) else ""
+    if word(token) in ("WINDOW", "SESSION") and following == "(":
+        return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
+    return token
+
+
+for _name in dir(_Parser):
+    if _name.startswith("_parse_") and callable(getattr(_Parser, _name)):
+        setattr(_Parser, _name, stamping(getattr(_Parser, _name)))

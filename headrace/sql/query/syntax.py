@@ -1,0 +1,91 @@
+"""Nodes that sqlglot's tree has none for, and the span that every node of a query has."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from sqlglot import exp
+
+__all__ = [
+    "AggregateCall",
+    "Broken",
+    "Missing",
+    "complete_spans",
+    "has_span",
+    "set_span",
+    "span_of",
+    "stamping",
+]
+
+_SPAN = "span"
+
+
+class AggregateCall(exp.Expression):
+    """`name([DISTINCT] arguments [IGNORE NULLS]) [FILTER (WHERE condition)] [IGNORE NULLS]`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,  # the name, in lower case
+        "expressions": False,
+        "quantifier": False,  # DISTINCT or ALL
+        "nulls": False,  # IGNORE or RESPECT
+        "filter": False,
+    }
+
+
+class Missing(exp.Expression):
+    """An argument that is not there, beside a comma that is."""
+
+    arg_types: ClassVar[dict[str, bool]] = {}
+
+
+class Broken(exp.Expression):
+    """What could not be read; that is said already."""
+
+    arg_types: ClassVar[dict[str, bool]] = {}
+
+
+def span_of(node: exp.Expr) -> tuple[int, int]:
+    """Return the indexes of the first and last token of a node that came from the text."""
+    first, last = node.meta[_SPAN]
+    return int(first), int(last)
+
+
+def has_span(node: object) -> bool:
+    """Whether this is a node that came from the text; sqlglot makes some up."""
+    return isinstance(node, exp.Expr) and _SPAN in node.meta
+
+
+def set_span(node: exp.Expr, first: int, last: int) -> None:
+    """Note the indexes of a node's first and last token."""
+    node.meta[_SPAN] = (first, last)
+
+
+def stamping(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of a parser that notes which tokens the node that it returns came from."""
+
+    def parse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        begin = self._index
+        node = method(self, *args, **kwargs)
+        end = self._index - 1
+        if isinstance(node, exp.Expr) and end >= begin and all(node is not arg for arg in args):
+            # What was read before this method was called may be a part of its node.
+            parts = [part for part in (*args, node) if has_span(part)]
+            set_span(node, min([begin, *(span_of(part)[0] for part in parts)]), end)
+        return node
+
+    return parse
+
+
+def complete_spans(tree: exp.Expr, index: Mapping[int, int]) -> None:
+    """Give each node the span of its parts, too: of `a + b + c` the parser returns one node.
+
+    `index` maps where tokens start to their indexes.
+    """
+    for node in reversed(list(tree.walk())):
+        spans = [span_of(part) for part in node.iter_expressions() if has_span(part)]
+        if has_span(node):
+            spans.append(span_of(node))
+        elif node.meta.get("start") in index:
+            at = index[node.meta["start"]]
+            spans.append((at, at))
+        if spans:
+            set_span(node, min(first for first, _ in spans), max(last for _, last in spans))
