@@ -22,21 +22,24 @@ def on_own_stack(work: Callable[[], _Result]) -> _Result:
     errors: list[BaseException] = []
 
     def run() -> None:
+        frames = sys.getrecursionlimit()
+        # Never less than it was: the caller, who waits, may stand deeper than that already.
+        sys.setrecursionlimit(max(frames, MAX_FRAMES))
         try:
             results.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised again below, where the caller can see it
+        except BaseException as error:  # noqa: BLE001 - raised again below, for the caller
             errors.append(error)
+        finally:
+            sys.setrecursionlimit(frames)
 
     with _settings:
-        frames, stack_bytes = sys.getrecursionlimit(), threading.stack_size(_STACK_BYTES)
+        stack_bytes = threading.stack_size(_STACK_BYTES)
         try:
-            sys.setrecursionlimit(MAX_FRAMES)
             thread = threading.Thread(target=run, name="headrace-sql", daemon=True)
             thread.start()
-            thread.join()
         finally:
             threading.stack_size(stack_bytes)
-            sys.setrecursionlimit(frames)
+        thread.join()
     if errors:
         raise errors[0]
     return results[0]

@@ -2,7 +2,8 @@
 
 Promises:
 - Every token's `start` and `end` are offsets into the file, so each has a line and a column.
-- `'it''s'` is one token, as Spark 4 reads it (sqlglot alone would make it two and lose the quote).
+- `'it''s'` is one token, and `1e3+5` are three, as Spark 4 reads them; sqlglot alone would make
+  two of the first, and lose the quote, and one of the second.
 - `render` gives the same text for the same tokens, whatever comments and white space stood between.
 """
 
@@ -49,6 +50,8 @@ _ALSO_FUNCTIONS = words("current_time localtimestamp session_user user")
 _WORD = re.compile(r"\w+")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
+#: sqlglot takes `1e3+5` for one number.
+_SUM = re.compile(r"[0-9]+\.?[0-9]*[eE][0-9]+(?=[+-])")
 _OPERATOR = re.compile(r"[<>=|&!:^]+")
 
 
@@ -100,11 +103,28 @@ class Source:
             raise self.refuse(
                 offset, "cannot be read from here: a quote or comment that opens has no end"
             ) from error
-        return self._join_quotes(tokens)
+        return self._join_quotes(self._part_numbers(tokens))
 
     def slice(self, tokens: Sequence[Token]) -> str:
         """Return the text from the first token to the last, as written."""
         return self.text[tokens[0].start : tokens[-1].end + 1]
+
+    def _part_numbers(self, tokens: Sequence[Token]) -> list[Token]:
+        parted: list[Token] = []
+        for token in tokens:
+            text = self.text[token.start : token.end + 1]
+            found = _SUM.match(text)
+            if found is None:
+                parted.append(token)
+            elif not parted or parted[-1].end < token.start:  # else that of `1e3+1L` again
+                for at, part in ((0, text[: found.end()]), (found.end(), text[found.end() :])):
+                    offset = token.start + at
+                    parted += [
+                        Token(each.token_type, each.text, token.line, token.col,
+                              each.start + offset, each.end + offset)
+                        for each in Source(self.file, part).tokenize()
+                    ]  # fmt: skip
+        return parted
 
     def _join_quotes(self, tokens: Sequence[Token]) -> list[Token]:
         joined: list[Token] = []

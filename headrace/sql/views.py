@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sqlglot import exp
+
 from headrace.errors import Problem
 from headrace.model.definitions import View
 from headrace.model.graph import streams_of, window_of
@@ -107,7 +109,8 @@ def _read_query(
         tree = Tree(source, tokens, root)
         if root.meta["rest"] < len(tokens):
             found.append(unread(tree, root.meta["rest"]))
-        node = bind_query(tree, root, streams, found)
+        if not (found and root.args.get("from_") is None and isinstance(root, exp.Select)):
+            node = bind_query(tree, root, streams, found)
     except Refused as refused:
         found += refused.problems
     problems += sorted(found, key=lambda problem: problem.location)

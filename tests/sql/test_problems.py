@@ -1,6 +1,8 @@
 """A bad project starts nothing and says everything: all problems, of all files, at once."""
 
 import contextlib
+import sys
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -14,12 +16,17 @@ WORDS = """CREATE STREAM MATERIALIZED VIEW v s ( ) , . ; AS SELECT FROM WHERE GR
 a t window start count sum * + - / = < > 'x' '1 minute' 1 1L NULL NOT AND CASE WHEN THEN END IN
 BETWEEN LIKE IS DISTINCT TIMESTAMP INT WATERMARK FOR INTERVAL SECONDS :: -> [ ] { } ` ' " @ ? :
 -- /* */ lower cast OVER FILTER DESC ORDER LIMIT UNION JOIN ON any
-window( cumulate( window_time( count( k0 a0 _ $ % |"""
+window( cumulate( window_time( count( k0 a0 _ $ % | first( IGNORE NULLS max_by( struct( extract(
+trim( watermark( session_window( EXISTS( transform( timestampadd( HOUR LATERAL VIEW PIVOT QUALIFY
+TABLESAMPLE
+ROLLUP VALUES ALL DIV => <=> r'x' X'1F' EMIT CHANGES USING NATURAL EXCEPT ARRAY /*+ */ |>"""
 FRAMES = [
     "{} AS x FROM s",
     "a FROM s WHERE {}",
     "count(*) AS n FROM s GROUP BY {}",
     "a, sum({}) AS n FROM s GROUP BY a HAVING {}",
+    "a FROM {}",
+    "a FROM s {}",
     "first({}) AS w, max_by({}) AS x, approx_percentile({}) AS y, collect_list({}) AS z FROM s",
 ]
 TOKENS = [*WORDS.split(), "\n"]
@@ -63,11 +70,54 @@ def test_no_files_are_an_empty_project() -> None:
     assert (project.streams, project.views) == ((), ())
 
 
-def test_deep_nesting_is_refused_and_long_chains_are_not() -> None:
-    view = "CREATE MATERIALIZED VIEW v AS SELECT a FROM s WHERE "
-    with pytest.raises(DefinitionError, match="nested too deeply"):
-        parse_project({"a.sql": f"{SOUND}; {view}{'(' * 3000}a = 1{')' * 3000}"})
-    parse_project({"a.sql": f"{SOUND}; {view}{' OR '.join(['a = 1'] * 200)}"})
+WHERE = f"{SOUND}; CREATE MATERIALIZED VIEW v AS SELECT a FROM s WHERE "
+NESTS = [
+    ("(", "a = 1", ")"),
+    ("f(", "a", ")"),
+    ("a[", "1", "]"),
+    ("NOT (", "a = 1", ")"),
+    ("NOT ", "a = 1", ""),
+    ("- ", "a", " = 1"),
+    ("CASE WHEN ", "a = 1", " THEN 1 END"),
+    ("f(x -> ", "a", ")"),
+    ("a IN (", "a", ")"),
+    ("cast(", "a", " AS INT)"),
+    ("INTERVAL ", "1", " DAY"),
+]
+
+
+@pytest.mark.parametrize(("before", "inside", "after"), NESTS)
+def test_deep_nesting_is_refused_wherever_the_caller_stands(
+    before: str, inside: str, after: str
+) -> None:
+    def nested(levels: int) -> dict[str, str]:
+        return {"a.sql": WHERE + before * levels + inside + after * levels}
+
+    def called_deep(levels: int, frames: int) -> str:
+        if frames:
+            return called_deep(levels, frames - 1)
+        try:
+            parse_project(nested(levels))
+        except DefinitionError as error:
+            return str(error)
+        return ""
+
+    for levels in (50, 3000):
+        answers = {called_deep(levels, frames) for frames in (0, 300, 700)}
+        assert len(answers) == 1
+        assert ("nested too deeply" in answers.pop()) == (levels > 50)
+
+
+def test_long_chains_are_not_nested() -> None:
+    for chain in (" OR ".join(["a = -1"] * 500), " + ".join(["a"] * 500) + " = 1"):
+        parse_project({"a.sql": WHERE + chain})
+    parse_project({"a.sql": WHERE + "a IN (" + ", ".join(["-1"] * 500) + ")"})
+
+
+def test_the_stack_for_parsing_leaves_the_settings_of_the_process_alone() -> None:
+    before = sys.getrecursionlimit(), threading.stack_size()
+    parse_project({"a.sql": WHERE + "a = 1"})
+    assert (sys.getrecursionlimit(), threading.stack_size()) == before
 
 
 def check_only_definition_errors(text: str) -> None:
@@ -93,4 +143,26 @@ def test_any_soup_within_a_view_raises_definition_errors_and_nothing_else(
     words: list[str], frame: str
 ) -> None:
     query = frame.replace("{}", " ".join(words))
+    check_only_definition_errors(f"CREATE MATERIALIZED VIEW v AS SELECT {query}")
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.sampled_from(NESTS), max_size=80),
+    st.sampled_from(FRAMES),
+    st.integers(0, 30),
+)
+def test_any_nesting_raises_definition_errors_and_nothing_else(
+    nests: list[tuple[str, str, str]], frame: str, lost: int
+) -> None:
+    before = "".join(nest[0] for nest in nests)
+    after = "".join(nest[2] for nest in reversed(nests))
+    query = frame.replace("{}", f"{before}a{after[: max(0, len(after) - lost)]}")
+    check_only_definition_errors(f"CREATE MATERIALIZED VIEW v AS SELECT {query}")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text("ab '\"`\\-/*\n(),.;", max_size=40), st.sampled_from(FRAMES))
+def test_any_quotes_raise_definition_errors_and_nothing_else(text: str, frame: str) -> None:
+    query = frame.replace("{}", text)
     check_only_definition_errors(f"CREATE MATERIALIZED VIEW v AS SELECT {query}")

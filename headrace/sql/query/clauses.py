@@ -87,6 +87,8 @@ def unread(tree: Tree, at: int) -> Problem:
     token = tree.tokens[at]
     if token.text in (")", "]", "}"):
         return tree.problem(token, f"{token.text} closes nothing; remove it")
+    if word(token) == "FROM":
+        return tree.problem(token, "FROM must stand right after the columns of SELECT")
     known = _REFUSED.get(word(token) or token.text)
     shown = tree.source.text[token.start : token.end + 1]
     return tree.problem(token, known or f"this query cannot be read near {shown}; check its syntax")

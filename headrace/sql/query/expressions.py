@@ -7,8 +7,8 @@ Promises:
   nothing else. The keys of a MAP, `m.A` and `m.a`, are no names.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from sqlglot import Token, exp
 
@@ -28,8 +28,15 @@ _UNITS = words("year quarter month week day dayofyear hour minute second millise
 #: Functions whose first argument of three is the name of a unit.
 _UNIT_FUNCTIONS = words("date_add date_diff dateadd datediff timestampadd timestampdiff")
 
-#: Which column of the rows that an expression is over stands for a node; None: none does.
-StandIn = Callable[[exp.Expr], str | None]
+
+class Rows(Protocol):
+    """The rows of an aggregate: which of their columns stand for what; None: none does."""
+
+    def column_of_node(self, node: exp.Expr) -> str | None:
+        """Return the column that a node is, if it is no path."""
+
+    def column_of_path(self, scalar: Scalar) -> str | None:
+        """Return the column that a path is."""
 
 
 @dataclass
@@ -39,13 +46,13 @@ class Expressions:
     tree: Tree
     scope: Scope
 
-    def bind(self, node: exp.Expr, stand_in: StandIn | None = None) -> Scalar:
-        """Return an expression over the columns of the scope. Refused: a name is not known.
+    def bind(self, node: exp.Expr, rows: Rows | None = None) -> Scalar:
+        """Return an expression over the columns of the scope, or over those of an aggregate's rows.
 
-        With `stand_in`, over other columns: those that it gives, and no others.
+        Refused: a name is not known, or stands for none of the rows' columns.
         """
         self._refuse_forms(node)
-        binding = _Binding(self.tree, self.scope, stand_in)
+        binding = _Binding(self.tree, self.scope, rows)
         return binding.bind(strip_parentheses(node))
 
     def _refuse_forms(self, node: exp.Expr) -> None:
@@ -87,10 +94,10 @@ def is_plain_literal(node: exp.Expr) -> bool:
 class _Binding:
     """One expression on its way to a scalar; long chains make deep trees, so nothing recurses."""
 
-    def __init__(self, tree: Tree, scope: Scope, stand_in: StandIn | None) -> None:
+    def __init__(self, tree: Tree, scope: Scope, rows: Rows | None) -> None:
         self.tree = tree
         self.scope = scope
-        self.stand_in = stand_in
+        self.rows = rows
         self.refs: list[str] = []
         self.holes: dict[int, Hole] = {}
         self.names: dict[int, str] = {}
@@ -131,7 +138,7 @@ class _Binding:
         first, last = span_of(node)
         if is_path(node) and first in self.names:  # a unit
             return None
-        name = self.stand_in(node) if self.stand_in is not None else None
+        name = None if self.rows is None else self.rows.column_of_node(node)
         if name is not None:
             return first, last, name
         called = self.tree.call_name(node) if isinstance(node, exp.Anonymous) else None
@@ -152,26 +159,33 @@ class _Binding:
             return None
         if isinstance(target, Unknown):
             raise self.tree.refuse(parts[target.name], target.message)
-        last = span_of(parts[target.names - 1])[1]
-        self._name_fields(parts, target)
-        if self.stand_in is not None and target.column not in WINDOW_COLUMNS:
-            raise self.tree.refuse(
-                parts[target.names - 1],
-                f"{target.column} is neither grouped nor aggregated; add it to GROUP BY, or write "
-                f"max({target.column})",
-            )
-        return first, last, target.column
-
-    def _name_fields(self, parts: list[exp.Expr], target: Target) -> None:
-        for part, field in zip(parts[target.names :], target.fields, strict=False):
+        name, used = target.column, 0
+        if self.rows is not None and name not in WINDOW_COLUMNS:
+            name, used = self._column_of_rows(parts[target.names - 1], target)
+        for part, field in zip(parts[target.names + used :], target.fields[used:], strict=True):
             self.names[span_of(part)[0]] = plain_name(field)
+        return first, span_of(parts[target.names + used - 1])[1], name
+
+    def _column_of_rows(self, part: exp.Expr, target: Target) -> tuple[str, int]:
+        """Return the rows' column for the longest path that is one, and how many fields that is."""
+        assert self.rows is not None
+        for used in range(len(target.fields), -1, -1):
+            text = ".".join(["{0}", *map(plain_name, target.fields[:used])])
+            name = self.rows.column_of_path(Scalar(text, (target.column,)))
+            if name is not None:
+                return name, used
+        raise self.tree.refuse(
+            part,
+            f"{target.column} is neither grouped nor aggregated; add it to GROUP BY, or write "
+            f"max({target.column})",
+        )
 
     def _name_unit(self, node: exp.Expr) -> None:
         if isinstance(node, exp.Column) and node.name.lower() in _UNITS and not node.table:
             self.names[span_of(node)[0]] = node.name.lower()
 
     def _refuse_timeless(self, node: exp.Expr) -> None:
-        if self.stand_in is not None:
+        if self.rows is not None:
             raise self.tree.refuse(
                 node,
                 "watermark() is a record's own, and a row has many of them; write "

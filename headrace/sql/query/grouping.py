@@ -7,7 +7,7 @@ Promises:
   is refused.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from sqlglot import exp
 
@@ -23,13 +23,20 @@ __all__ = ["Groups"]
 
 _STORE_FUNCTIONS = words("abs cast coalesce if ifnull nullif nvl")
 _STORE_NODES = (
-    exp.Add, exp.And, exp.Anonymous, exp.Between, exp.Boolean, exp.Case, exp.Cast, exp.Column,
+    exp.Add, exp.And, exp.Anonymous, exp.Between, exp.Boolean, exp.Case, exp.Cast,
     exp.Div, exp.EQ, exp.GT, exp.GTE, exp.Identifier, exp.If, exp.In, exp.Is, exp.LT, exp.LTE,
     exp.Literal, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null, exp.NullSafeEQ, exp.Or, exp.Paren,
     exp.Sub, exp.TryCast, exp.DataType,
 )  # fmt: skip
 #: What users call the nodes that sqlglot names otherwise.
-_SIGNS = {"dpipe": "||", "mod": "%", "intdiv": "DIV", "dot": "a field", "bracket": "[]"}
+_SIGNS = {
+    "bracket": "[]",
+    "column": "a field",
+    "dot": "a field",
+    "dpipe": "||",
+    "intdiv": "DIV",
+    "mod": "%",
+}
 _INSTEAD = "compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument"
 
 
@@ -43,6 +50,7 @@ class Groups:
         self.keys: list[Scalar] = []
         self.calls: list[Call] = []
         self._kinds: set[object] = set()  # of the nodes that are keys
+        self._outputs: Mapping[str, Scalar] = {}  # which HAVING may use by name
 
     def add_key(self, node: exp.Expr) -> None:
         """Add what GROUP BY says to the keys, if it is none, and no edge of the window."""
@@ -55,7 +63,7 @@ class Groups:
         self._refuse_many_windows(node, scalar)
         if scalar not in self.keys:
             self.keys.append(scalar)
-            self._kinds.add(_kind(strip_parentheses(node)))
+            self._kinds.add(type(strip_parentheses(node)))
 
     def bind(self, node: exp.Expr, outputs: Mapping[str, Scalar] | None = None) -> Scalar:
         """Return an expression of SELECT or HAVING over the columns of the aggregate.
@@ -63,41 +71,39 @@ class Groups:
         `outputs` are those that may be used by name. Refused: it uses a column that is not
         grouped, or what the store cannot compute.
         """
-        named = outputs or {}
-        scalar = self.expressions.bind(node, self._stand_ins(named))
+        self._outputs = outputs or {}
+        scalar = self.expressions.bind(node, self)
         refuse_null(self.tree, node)
-        uses_output = any(name.startswith(_OUTPUT) for name in scalar.refs)
-        if any(aggregates_of(node)) or uses_output:
-            self._refuse_foreign(node, named)
+        if any(aggregates_of(node)) or any(name.startswith(_OUTPUT) for name in scalar.refs):
+            self._refuse_foreign(node)
         else:
             self._refuse_many_windows(node, scalar)
-        return scalar.substitute({f"{_OUTPUT}{name}": each for name, each in named.items()})
+        return scalar.substitute({f"{_OUTPUT}{name}": each for name, each in self._outputs.items()})
 
-    def _stand_ins(self, outputs: Mapping[str, Scalar]) -> Callable[[exp.Expr], str | None]:
-        def stand_in(node: exp.Expr) -> str | None:
-            if isinstance(node, AggregateCall):
-                return self._add_call(node)
-            if isinstance(node, exp.Column) and len(path_of(node)) == 1:
-                name = node.name.lower()
-                if name in outputs:
-                    return f"{_OUTPUT}{name}"
-            return self._known_key(node)
+    def column_of_node(self, node: exp.Expr) -> str | None:
+        """Return the column for an aggregate call, an output's name or a key."""
+        if isinstance(node, AggregateCall):
+            return self._add_call(node)
+        if self._is_output(node):
+            return f"{_OUTPUT}{node.name.lower()}"
+        inner = strip_parentheses(node)
+        if type(inner) not in self._kinds or is_path(inner) or any(aggregates_of(inner)):
+            return None
+        return self.column_of_path(self.expressions.bind(inner))
 
-        return stand_in
+    def _is_output(self, node: exp.Expr) -> bool:
+        is_name = isinstance(node, exp.Column) and not node.table
+        return is_name and node.name.lower() in self._outputs
+
+    def column_of_path(self, scalar: Scalar) -> str | None:
+        """Return the column for a key."""
+        return key_column(self.keys.index(scalar)) if scalar in self.keys else None
 
     def _add_call(self, node: exp.Expr) -> str:
         call = read_call(self.expressions, node)
         if call not in self.calls:
             self.calls.append(call)
         return call_column(self.calls.index(call))
-
-    def _known_key(self, node: exp.Expr) -> str | None:
-        """Return the column of the key that a node is."""
-        inner = strip_parentheses(node)
-        if _kind(inner) not in self._kinds or any(aggregates_of(inner)):
-            return None
-        scalar = self.expressions.bind(inner)
-        return key_column(self.keys.index(scalar)) if scalar in self.keys else None
 
     def _refuse_many_windows(self, node: exp.Expr, scalar: Scalar) -> None:
         """Refuse an expression over the window where a record has several, or knows none.
@@ -114,41 +120,35 @@ class Groups:
                 "window.start, and compute the rest when you read the view",
             )
 
-    def _refuse_foreign(self, root: exp.Expr, outputs: Mapping[str, Scalar]) -> None:
+    def _refuse_foreign(self, root: exp.Expr) -> None:
         """Refuse what the store cannot compute beside an aggregate."""
-        stand_in = self._stand_ins(outputs)
         waiting = [root]
         while waiting:
             node = waiting.pop(0)
-            if stand_in(node) is not None or isinstance(node, exp.DataType):
+            if self.column_of_node(node) is not None or isinstance(node, exp.DataType):
                 continue
             name = self.tree.call_name(node)
             if name is not None and name not in _STORE_FUNCTIONS:
-                if any(aggregates_of(node)):
+                if any(aggregates_of(node)) or any(map(self._is_output, node.find_all(exp.Column))):
                     raise self.tree.refuse(
                         node, f"{name}() cannot be applied to an aggregate; {_INSTEAD}"
                     )
+                self._refuse_many_windows(node, self.expressions.bind(node, self))
                 continue  # of keys alone
-            is_window = is_path(node) and path_of(node)[0].name.lower() == "window"
-            if is_window:
-                continue
-            if not isinstance(node, _STORE_NODES):
+            is_column = is_path(node) and self.expressions.bind(node, self).name is not None
+            if not is_column and not isinstance(node, _STORE_NODES):
                 raise self.tree.refuse(
                     self._place(node, root),
                     f"{_SIGNS.get(node.key, node.key.upper())} cannot be computed beside an "
                     f"aggregate; {_INSTEAD}",
                 )
-            waiting += parts_of(node)
+            waiting += [] if is_column else parts_of(node)
 
     def _place(self, node: exp.Expr, root: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Dot):
-            return node.expression  # type: ignore[no-any-return]
+        if is_path(node) or isinstance(node, exp.Dot):
+            return node.expression if isinstance(node, exp.Dot) else path_of(node)[-1]
         return node if node.find(exp.Column, AggregateCall) is not None else root
 
 
 #: What names of outputs begin with while they stand in for expressions; no column can.
 _OUTPUT = "_output "
-
-
-def _kind(node: exp.Expr) -> object:
-    return exp.Column if is_path(node) else type(node)

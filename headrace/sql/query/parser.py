@@ -89,6 +89,11 @@ class _Parser(RecoveringParser):
             set_span(this, self._begins[-1], self._index - 1)
         return super()._parse_set_operations(this)
 
+    def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        if isinstance(this, exp.Bracket) and not has_span(this):  # `a[0]` of `a[0][1]`
+            set_span(this, self._index - 1, self._index - 1)
+        return super()._parse_bracket(this)
+
     def _parse_projections(self) -> tuple[list[exp.Expr], None]:
         at = self._tokens[self._begins[-1]]
         return self._read_list(at, "SELECT", self._read_output), None
@@ -127,7 +132,8 @@ class _Parser(RecoveringParser):
             if self._has_no_part():
                 raise Fault(at, "nothing stands after FROM; write what it is about")
             token = self._curr
-            if not (word(token) or token.token_type == TokenType.IDENTIFIER or token.text == "("):
+            is_name = bool(word(token)) and token.token_type != TokenType.NUMBER
+            if not (is_name or token.token_type == TokenType.IDENTIFIER or token.text == "("):
                 found = self.source.text[token.start : token.end + 1]
                 raise Fault(token, f"the name of a stream is expected here, not {found}")
             return exp.From(this=self._parse_table(joins=joins, consume_pipe=consume_pipe))
@@ -219,5 +225,6 @@ def _as_name(tokens: Sequence[Token], at: int) -> Token:
 
 
 for _name in dir(_Parser):
-    if _name.startswith("_parse_") and callable(getattr(_Parser, _name)):
+    # `_parse_wrapped` returns what stands in parentheses, which are no part of it.
+    if _name.startswith("_parse_") and "wrapped" not in _name and callable(getattr(_Parser, _name)):
         setattr(_Parser, _name, stamping(getattr(_Parser, _name)))

@@ -12,3 +12,12 @@ CREATE STREAM clicks (id BIGINT NOT NULL, ts TIMESTAMP NOT NULL, WATERMARK FOR t
 CREATE STREAM others (id BIGINT) WITH (topic = 'clicks.duplicate')
 -- stream: clicks (id BIGINT NOT NULL, ts TIMESTAMP NOT NULL) from clicks, time ts - 0 us, key None, timestamps None, unique id 3600000000 us drop
 -- stream: others (id BIGINT) from clicks.duplicate, key None, timestamps None
+
+-- case: a view over a stream with a unique id sees no duplicates
+CREATE STREAM clicks (id STRING NOT NULL, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts) WITH (unique = 'ID', unique_within = '1 hour');
+CREATE MATERIALIZED VIEW v AS SELECT id FROM clicks WHERE id <> ''
+-- stream: clicks (id STRING NOT NULL, ts TIMESTAMP NOT NULL) from clicks, time ts - 0 us, key None, timestamps None, unique id 3600000000 us drop
+-- view: v, 0 us
+-- from: clicks without duplicates by id within 3600000000 us
+-- where: id <> ''
+-- output: id = id

@@ -393,3 +393,40 @@ SELECT m.A AS a, max(m.a) AS b, max(M.`A`.N) AS c, max(m.A.n) AS d, max(S.A.K) A
 -- output: g = call_3
 -- output: h = call_4
 -- output: i = call_4
+
+-- case: keys within expressions, by their longest path
+CREATE MATERIALIZED VIEW v AS
+SELECT address.city || tags[0] AS a, upper(p.Tags [ 0 ]) AS b, max(watermark()) AS w, count(*) + length(address.`zip code`) AS c
+FROM payments p GROUP BY tags[0], p.address, address.CITY
+-- view: v, 0 us
+-- from: payments
+-- window: none
+-- key: key_0 = tags[0]
+-- key: key_1 = address
+-- key: key_2 = address.city
+-- call: call_0 = max(_watermark)
+-- call: call_1 = count()
+-- output: a = key_2 || key_0
+-- output: b = upper(key_0)
+-- output: w = call_0
+-- output: c = call_1 + length(key_1.`zip code`)
+
+-- case: a key over the window and a column
+CREATE MATERIALIZED VIEW v AS
+SELECT window.start AS w, seen - window.start AS since, count(*) AS n
+FROM payments GROUP BY window(ts, '1 hour'), seen - window.start, window_time(window)
+-- view: v, 0 us
+-- from: payments
+-- window: 3600000000 us
+-- key: key_0 = seen - _window_start
+-- call: call_0 = count()
+-- output: w = _window_start
+-- output: since = key_0
+-- output: n = call_0
+
+-- case: braces, and a number and a sign that touch
+CREATE MATERIALIZED VIEW v AS SELECT '{0}' || id || '{' AS a, 1e3+5 AS b FROM payments
+-- view: v, 0 us
+-- from: payments
+-- output: a = '{0}' || id || '{'
+-- output: b = 1e3 + 5

@@ -415,3 +415,82 @@ CREATE MATERIALIZED VIEW three AS SELECT a, watermark() AS w, count(*) AS n FROM
 -- error: case.sql:3:62: watermark() needs the event time of timeless, which has none; add to its columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS
 -- error: case.sql:4:40: watermark() takes no argument: it is the watermark of the record itself
 -- error: case.sql:5:45: watermark() is a record's own, and a row has many of them; write max(watermark()), or look at _closed when you read the view
+
+-- case: columns of what is joined are no further problem
+CREATE MATERIALIZED VIEW v AS
+SELECT p.id, n.text, text AS t, m.a FROM payments p JOIN notes n ON p.id = n.text WHERE p.idd = 1
+-- error: case.sql:2:33: payments has no column m.a; its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
+-- error: case.sql:2:53: joins are not built yet: a view reads one stream; join when you read the view
+-- error: case.sql:2:91: payments has no column idd (did you mean id?); its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
+
+-- case: nor are those of a stream that nobody knows
+CREATE MATERIALIZED VIEW v AS
+SELECT id, name, f.name AS b FROM payments FULL JOIN friends f USING (id)
+-- error: case.sql:2:44: joins are not built yet: a view reads one stream; join when you read the view
+
+-- case: an ordinal of an output that is refused, and one of an output behind it
+CREATE MATERIALIZED VIEW v AS
+SELECT now() AS a, country, count(*) AS n FROM payments GROUP BY 1, 2, 4
+-- error: case.sql:2:8: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
+-- error: case.sql:2:72: GROUP BY 4: there are 3 outputs
+
+-- case: a group that cannot be read says nothing about the outputs
+CREATE MATERIALIZED VIEW v AS
+SELECT country, card FROM payments GROUP BY country, card + , HAVING country = 'x'
+-- error: case.sql:2:36: there is an empty column between two commas
+-- error: case.sql:2:61: this expression cannot be read near ,; check its syntax
+
+-- case: queries within queries are one problem
+CREATE MATERIALIZED VIEW v AS
+SELECT id FROM payments WHERE id IN (SELECT max(text) FROM (SELECT text FROM notes)) AND EXISTS (SELECT 1)
+-- error: case.sql:2:38: subqueries are not supported; a view reads one stream and nothing else
+-- error: case.sql:2:98: subqueries are not supported; a view reads one stream and nothing else
+
+-- case: emission is no clause
+CREATE MATERIALIZED VIEW v AS SELECT id FROM payments EMIT CHANGES;
+CREATE MATERIALIZED VIEW w AS SELECT id FROM payments WHERE id = 'x' EMIT FINAL
+-- error: case.sql:1:55: EMIT is not built yet; tables hold every row; remove it
+-- error: case.sql:2:70: EMIT is not built yet; tables hold every row; remove it
+
+-- case: clauses that belong to other dialects
+CREATE MATERIALIZED VIEW v AS SELECT id FROM payments QUALIFY id = 'x';
+CREATE MATERIALIZED VIEW w AS SELECT id FROM payments TABLESAMPLE (10 ROWS) WHERE idd = 'x';
+CREATE MATERIALIZED VIEW x AS SELECT id FROM payments PIVOT (sum(items) FOR id IN ('a', 'b'));
+CREATE MATERIALIZED VIEW y AS SELECT id FROM payments p (a, b) CLUSTER BY id;
+CREATE MATERIALIZED VIEW z AS SELECT id WHERE id = 'x' FROM payments;
+CREATE MATERIALIZED VIEW zz AS SELECT id FROM payments) WHERE id = 'x'
+-- error: case.sql:1:55: QUALIFY is not built yet; write it when you read the view
+-- error: case.sql:2:55: TABLESAMPLE gives another answer every time; use WHERE
+-- error: case.sql:2:83: payments has no column idd (did you mean id?); its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
+-- error: case.sql:3:55: PIVOT is not built yet; write it when you read the view
+-- error: case.sql:4:57: FROM takes one stream and an alias, not (
+-- error: case.sql:4:64: CLUSTER BY is not part of a view; remove it
+-- error: case.sql:5:56: FROM must stand right after the columns of SELECT
+-- error: case.sql:6:55: ) closes nothing; remove it
+
+-- case: FROM that is none
+CREATE MATERIALIZED VIEW v AS SELECT id FROM WHERE id = 'x';
+CREATE MATERIALIZED VIEW w AS SELECT id FROM 5;
+CREATE MATERIALIZED VIEW x AS SELECT id FROM payments p q;
+CREATE MATERIALIZED VIEW y AS (SELECT id FROM payments);
+CREATE MATERIALIZED VIEW z AS SELECT id FROM payments WHERE id = 'x' JOIN notes
+-- error: case.sql:1:41: nothing stands after FROM; write what it is about
+-- error: case.sql:2:46: the name of a stream is expected here, not 5
+-- error: case.sql:3:57: this query cannot be read near q; check its syntax
+-- error: case.sql:4:31: SELECT is expected here, not (
+-- error: case.sql:5:70: joins are not built yet: a view reads one stream; join when you read the view
+
+-- case: branches behind a UNION are not judged, the first is
+CREATE MATERIALIZED VIEW v AS
+SELECT idd FROM payments UNION SELECT texx FROM notes UNION ALL SELECT 1
+-- error: case.sql:2:8: payments has no column idd (did you mean id?); its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
+-- error: case.sql:2:26: UNION is not built yet: a view reads one stream; make one view per stream
+-- error: case.sql:2:55: UNION is not built yet: a view reads one stream; make one view per stream
+
+-- case: beside an aggregate: fields of keys, functions over outputs and over windows that overlap
+CREATE MATERIALIZED VIEW v AS SELECT count(*) > address.city AS a FROM payments GROUP BY address;
+CREATE MATERIALIZED VIEW w AS SELECT card, count(*) AS n FROM payments GROUP BY card HAVING round(n) > 3;
+CREATE MATERIALIZED VIEW x AS SELECT hour(window.start) + count(*) AS a FROM payments GROUP BY window(ts, '2 minutes', '1 minute')
+-- error: case.sql:1:57: a field cannot be computed beside an aggregate; compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument
+-- error: case.sql:2:93: round() cannot be applied to an aggregate; compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument
+-- error: case.sql:3:38: windows that overlap have a start and an end, and no expressions over them: select window.start, and compute the rest when you read the view
