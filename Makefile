@@ -33,9 +33,11 @@ bench: $(INSTALLED)
 	$(BIN)/python bench/dedup.py
 	$(BIN)/python bench/windows.py
 
-# New random logs every time, ten times as many.
+# The random cases of `make test` many times over, drawn anew: logs, cuts, kills. Some hours;
+# `make soak TIMES=100` takes longer. HEADRACE_SEED=... draws the same cases again.
+TIMES ?= 20
 soak: $(INSTALLED)
-	HEADRACE_TIMES=10 $(BIN)/python -m pytest --timeout=0 tests/engine -k the_cut_into_turns
+	HEADRACE_TIMES=$(TIMES) $(BIN)/python -m pytest -v -m soak
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

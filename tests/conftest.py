@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from soaking import SEED, SOAKING
 
 if TYPE_CHECKING:
     from broker import Broker
@@ -42,9 +43,16 @@ for folder in HERE.iterdir():
         sys.path.insert(0, str(folder))
 
 
+def pytest_report_header() -> str | None:
+    """Tell what draws the cases of a soak again."""
+    return f"HEADRACE_SEED={SEED}" if SOAKING else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make test-fast` leaves out, by where it stands."""
+    """Mark what `make test-fast` leaves out, by where it stands. A soak has no time limits."""
     for item in items:
+        if SOAKING:
+            item.add_marker(pytest.mark.timeout(0), append=False)  # before the test's own
         if item.path.is_relative_to(HERE):
             place = item.path.relative_to(HERE).as_posix()
             if place.startswith(SLOW):
