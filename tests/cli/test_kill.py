@@ -17,7 +17,7 @@ import pytest
 from shop import SHOP
 from soaking import seeded, times
 
-from cli.commands import BRIEF, HEADRACE, START_SECONDS
+from cli.commands import HEADRACE, START_SECONDS
 from headrace.log import EmbeddedLog, Range
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(500)]
@@ -38,7 +38,7 @@ for number in itertools.count(0, 7):
 
 def headrace(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [HEADRACE, *arguments, "--project", str(project)]
-    return subprocess.run(command, capture_output=True, env=BRIEF, text=True, timeout=240)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240)
 
 
 def side_places(log: EmbeddedLog, topic: str) -> list[tuple[bytes, bytes, bytes]]:
@@ -74,7 +74,7 @@ def test_kill_dash_nine_at_random_moments_loses_and_repeats_nothing(tmp_path: Pa
         for kill in range(KILLS):
             running.unlink(missing_ok=True)
             command = [HEADRACE, "run", "--project", str(tmp_path)]
-            engine = subprocess.Popen(command, env=BRIEF, stderr=subprocess.DEVNULL)
+            engine = subprocess.Popen(command, stderr=subprocess.DEVNULL)
             in_its_turns = kill % 2 == 1  # else wherever it is in its start
             if in_its_turns:
                 deadline = time.monotonic() + START_SECONDS
