@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from class_archive import class_archive
+from sharing import BySpark, rank
 from soaking import SEED, SOAKING
 
 if TYPE_CHECKING:
     from broker import Broker
+    from xdist.remote import Producer
 
 SLOW = (
     "cli",
@@ -60,6 +62,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             place = item.path.relative_to(HERE).as_posix()
             if place.startswith(SLOW):
                 item.add_marker("slow")
+    items.sort(key=lambda item: rank(item.nodeid.split("::", 1)[0]))
+
+
+@pytest.hookimpl(optionalhook=True)  # without xdist nobody asks
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> BySpark:
+    """Let sharing.py say which worker runs which file."""
+    return BySpark(config, log)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
