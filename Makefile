@@ -10,7 +10,8 @@ demo: $(INSTALLED)
 	$(BIN)/headrace demo --for 30s
 
 # Everything real: Spark, Kafka, processes killed with SIGKILL, files on disk. Two at a time, each with
-# a Spark and a Kafka of its own; the tests of a file stay together and share what they start.
+# a Spark and a Kafka of its own; the tests of a file stay together and share what they start, and
+# tests/sharing.py says which files do.
 test: $(INSTALLED)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 15
 
@@ -33,9 +34,11 @@ bench: $(INSTALLED)
 	$(BIN)/python bench/dedup.py
 	$(BIN)/python bench/windows.py
 
-# New random logs every time, ten times as many.
+# The random cases of `make test` many times over, drawn anew: logs, cuts, kills. Some hours;
+# `make soak TIMES=100` takes longer. HEADRACE_SEED=... draws the same cases again.
+TIMES ?= 20
 soak: $(INSTALLED)
-	HEADRACE_TIMES=10 $(BIN)/python -m pytest --timeout=0 tests/engine -k the_cut_into_turns
+	HEADRACE_TIMES=$(TIMES) $(BIN)/python -m pytest -v -m soak
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

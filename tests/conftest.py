@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from class_archive import class_archive
+from sharing import BySpark, rank
+from soaking import SEED, SOAKING
 
 if TYPE_CHECKING:
     from broker import Broker
+    from xdist.remote import Producer
 
 SLOW = (
     "cli",
@@ -33,8 +37,10 @@ SLOW = (
 )
 HERE = Path(__file__).parent
 
-# Workers share the cores: Java's collector is to have no threads of its own.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC")
+# Workers share the cores: Java's collector is to have no threads of its own. And Java compiles
+# quickly instead of well, because tests run much new code a few times each: 55 instead of 85
+# CPU-seconds for engine/test_aggregates.py.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
 
 # Helper modules stand beside the tests that use them.
 for folder in HERE.iterdir():
@@ -42,13 +48,34 @@ for folder in HERE.iterdir():
         sys.path.insert(0, str(folder))
 
 
+def pytest_report_header() -> str | None:
+    """Tell what draws the cases of a soak again."""
+    return f"HEADRACE_SEED={SEED}" if SOAKING else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make test-fast` leaves out, by where it stands."""
+    """Mark what `make test-fast` leaves out, by where it stands. A soak has no time limits."""
     for item in items:
+        if SOAKING:
+            item.add_marker(pytest.mark.timeout(0), append=False)  # before the test's own
         if item.path.is_relative_to(HERE):
             place = item.path.relative_to(HERE).as_posix()
             if place.startswith(SLOW):
                 item.add_marker("slow")
+    items.sort(key=lambda item: rank(item.nodeid.split("::", 1)[0]))
+
+
+@pytest.hookimpl(optionalhook=True)  # without xdist nobody asks
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> BySpark:
+    """Let sharing.py say which worker runs which file."""
+    return BySpark(config, log)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let Java take Spark's classes from an archive, in this process and in those it starts."""
+    needed = any(item.get_closest_marker("spark") for item in session.items)
+    if needed and not session.config.option.collectonly:
+        os.environ["SPARK_SUBMIT_OPTS"] = class_archive(os.environ["SPARK_SUBMIT_OPTS"])
 
 
 @pytest.fixture(scope="session")

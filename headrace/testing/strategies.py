@@ -62,11 +62,13 @@ def scripts(
     *,
     streams: Sequence[str],
     partitions: int = 2,
+    min_records: int = 0,
     max_records: int = 24,
     start: datetime = datetime(2026, 1, 1, 12, tzinfo=UTC),
 ) -> st.SearchStrategy[Script]:
-    """Draw scripts of up to `max_records` for each of the streams.
+    """Draw scripts of `min_records` to `max_records` for each of the streams, on average.
 
+    Where only a few scripts are tried, a minimum keeps the trivial ones from being most of them.
     `values` draws a record for an event time; times wander, back and forth.
     """
 
@@ -74,7 +76,8 @@ def scripts(
     def draw_script(draw: st.DrawFn) -> Script:
         script: Script = []
         clock = start
-        for _ in range(draw(st.integers(1, max_records * len(streams)))):
+        fewest = max(1, min_records * len(streams))
+        for _ in range(draw(st.integers(fewest, max_records * len(streams)))):
             clock += timedelta(seconds=draw(st.integers(0, 6)))
             behind = draw(st.sampled_from([0, 0, 0, 2, 7, 15, 40, 120]))
             # A phone whose clock runs ahead: arrival stays behind its event time.
@@ -83,7 +86,8 @@ def scripts(
             stream = draw(st.sampled_from(streams))
             partition = draw(st.integers(0, partitions - 1))
             script.append(Append(stream, partition, draw(values(event_time)), clock))
-            step = draw(st.integers(0, 12 * len(streams)))
+            # The simplest draw is no turn: a script of nothing but crashes is long and dull.
+            step = 12 * len(streams) - draw(st.integers(0, 12 * len(streams)))
             if step == 0:
                 script.append(Crash(draw(st.sampled_from(TURN_POINTS))))
             if step == 2:

@@ -1,18 +1,18 @@
 """Random records, cut at random into parts many times over, as the aggregates' laws need them."""
 
-import random
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from columns import COLUMNS, column_type, draw_columns
+from soaking import seeded, times
 
 from headrace.aggregates import PLACE
 
 __all__ = ["CUTS", "RECORDS", "Drawn", "column_name", "draw"]
 
 RECORDS = 40
-CUTS = 500
+CUTS = times(60)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def column_name(name: str) -> str:
 
 def draw(seed: int, *, most_parts: int) -> Drawn:
     """Draw records and their cuts into up to so many parts."""
-    rng = random.Random(seed)
+    rng = seeded(seed)
     columns = draw_columns(rng, RECORDS)
     offsets = list(range(RECORDS))
     rng.shuffle(offsets)

@@ -1,12 +1,12 @@
 """Any split, any order: partials merged or combined in whatever way give the reference's answer.
 
 Method: every aggregate over columns of every kind it takes. The records are cut at random into
-parts, 500 times; one Spark job evaluates the partials of all parts of all cuts. DuckDB puts the
-parts of every cut together, with the very SQL of the store, in four ways: one after the other in a
-random order, the same with old and new exchanged, in pairs of pairs, and all at once. The finals
-must equal what the reference works out from all records (DOUBLE: to 1e-12 of the sum of absolute
-values, or of squares), and the audit must find no difference between the states of any two ways.
-BIGINT sums pass far beyond BIGINT on the way.
+parts, 60 times (many more in `make soak`); one Spark job evaluates the partials of all parts of all
+cuts. DuckDB puts the parts of every cut together, with the very SQL of the store, in four ways: one
+after the other in a random order, the same with old and new exchanged, in pairs of pairs, and all
+at once. The finals must equal what the reference works out from all records (DOUBLE: to 1e-12 of
+the sum of absolute values, or of squares), and the audit must find no difference between the states
+of any two ways. BIGINT sums pass far beyond BIGINT on the way.
 """
 
 import math
@@ -195,6 +195,7 @@ def states_of(case: Case) -> list[tuple[str, State]]:
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_cut_and_order_gives_the_answer(
     case: Case, drawn: Drawn, merged: duckdb.DuckDBPyConnection

@@ -1,10 +1,10 @@
 """Aggregates that keep items: any split, any order, same answer; and the error that they state.
 
-Method: records are cut at random into parts, 500 times. For every case one Spark job makes the item
-rows of all parts of all cuts, and DuckDB merges and trims them with the very SQL of the store: the
-first part first, then the last part first; a third way combines all at once, as panes are. The
-finals must equal what the reference works out from all records. Then the sketches' errors, on a
-million values.
+Method: records are cut at random into parts, 60 times (many more in `make soak`). For every
+case one Spark job makes the item rows of all parts of all cuts, and DuckDB merges and trims them
+with the very SQL of the store: the first part first, then the last part first; a third way combines
+all at once, as panes are. The finals must equal what the reference works out from all records. Then
+the sketches' errors, on a million values.
 """
 
 import math
@@ -109,6 +109,7 @@ def item_rows(spark: Any, made: Aggregate, column: str, by: str, relation: str) 
     return rows.filter(rows["a0_item"].is_valid())
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_cut_and_order_gives_the_answer(
     case: Case, drawn: Drawn, spark: Any, store: duckdb.DuckDBPyConnection

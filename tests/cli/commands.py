@@ -1,7 +1,6 @@
 """Commands and engines as the tests meet them: what was printed, what was returned."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -11,8 +10,6 @@ from typing import Any
 
 HEADRACE = str(Path(sys.executable).with_name("headrace"))
 START_SECONDS = 120  # Spark, on a machine with other things to do
-# Java compiles once and quickly: these processes do not live long enough for more.
-BRIEF = {**os.environ, "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 
 class Answer:
@@ -36,7 +33,7 @@ class EngineProcess:
         self.folder = folder
         self._errors = errors
         with errors.open("wb") as stderr:
-            self.process = subprocess.Popen([HEADRACE, "run"], cwd=folder, env=BRIEF, stderr=stderr)
+            self.process = subprocess.Popen([HEADRACE, "run"], cwd=folder, stderr=stderr)
 
     @property
     def err(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.commands import BRIEF, HEADRACE, START_SECONDS, Answer, EngineProcess, Run
+from cli.commands import HEADRACE, START_SECONDS, Answer, EngineProcess, Run
 from headrace.cli.main import call
 
 
@@ -33,7 +33,6 @@ def process() -> Run:
         done = subprocess.run(
             [HEADRACE, *map(str, arguments)],
             cwd=cwd,
-            env=BRIEF,
             input=input,
             capture_output=True,
             text=True,

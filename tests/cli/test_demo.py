@@ -35,11 +35,11 @@ def test_traffic_is_out_of_order_late_and_broken_as_it_should_be() -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("log", ["embedded", "kafka"])
 def test_a_demo_of_some_seconds_ends_with_an_audit_that_holds(
-    tmp_path: Path, process: Run, request: pytest.FixtureRequest, log: str
+    tmp_path: Path, process: Run, headrace: Run, request: pytest.FixtureRequest, log: str
 ) -> None:
     folder = tmp_path / "demo"
     where = ["--kafka", request.getfixturevalue("broker").bootstrap] if log == "kafka" else []
-    answer = process("demo", "--for", "8s", "--dir", folder, "--json", *where)
+    answer = process("demo", "--for", "4s", "--rate", 2_000, "--dir", folder, "--json", *where)
     assert answer.code == 0, answer.err
     (found,) = answer.rows
     assert found["audit"]["ok"]
@@ -49,7 +49,7 @@ def test_a_demo_of_some_seconds_ends_with_an_audit_that_holds(
     assert found["dead"] > 0
     assert "seconds=" in answer.err  # no terminal: plain lines
     # The store stays to be looked at.
-    rows = process("sql", "SELECT sum(payments) AS n FROM countries", "--json", "-p", folder).rows
+    rows = headrace("sql", "SELECT sum(payments) AS n FROM countries", "--json", "-p", folder).rows
     assert rows == [{"n": found["read"] - found["dead"]}]
 
 

@@ -57,7 +57,7 @@ prefix = "{folder.parent.name}."
 @pytest.mark.spark
 @pytest.mark.parametrize("log", ["embedded", "kafka"])
 def test_the_readme_runs_and_the_views_equal_a_plain_query(
-    tmp_path: Path, process: Run, request: pytest.FixtureRequest, log: str
+    tmp_path: Path, process: Run, headrace: Run, request: pytest.FixtureRequest, log: str
 ) -> None:
     folder = tmp_path / "quickstart"
     shutil.copytree(QUICKSTART, folder, ignore=shutil.ignore_patterns(".headrace"))
@@ -81,10 +81,11 @@ def test_the_readme_runs_and_the_views_equal_a_plain_query(
     assert [block.split() for block in shown] == [outputs[i].split() for i in (0, 2, 3)]
 
     query = "SELECT minute, country, n, total FROM spend_per_minute ORDER BY minute, country"
-    spend = process("sql", query, "--json", cwd=folder).rows
+    spend = headrace("sql", query, "--json", "-p", folder).rows
     assert len(spend) > 50
     assert spend == plain(PLAIN_SPEND)
     query = "SELECT * EXCLUDE (first_at, _events, _closed), epoch_us(first_at) AS first_us FROM"
-    large = process("sql", f"{query} large_payments ORDER BY card", "--json", cwd=folder).rows
+    query += " large_payments ORDER BY card"
+    large = headrace("sql", query, "--json", "-p", folder).rows
     assert len(large) > 20
     assert large == plain(PLAIN_LARGE)

@@ -1,10 +1,13 @@
 """Compare an engine's answer with the reference's, after random logs, cuts and crashes too."""
 
-import os
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
-from hypothesis import HealthCheck, settings
+import pytest
+from hypothesis import HealthCheck, seed, settings
+from soaking import SEED, SOAKING, times
 
 from headrace.log import Range
 from headrace.project.settings import Settings
@@ -14,18 +17,24 @@ from headrace.testing.strategies import Script, play
 
 __all__ = ["any_split", "assert_agrees_with_the_reference", "assert_the_cuts_do_not_show"]
 
-TIMES = os.environ.get("HEADRACE_TIMES")  # `make soak` has so many times the examples, all new
 
+def any_split(examples: int) -> Callable[[Any], Any]:
+    """Decorate a property over random scripts: a few in every run, always the same; many in a soak.
 
-def any_split(examples: int) -> settings:
-    """Return how a property over random scripts is tried: the same examples in every run."""
-    return settings(
+    The decorated test takes part in `make soak`.
+    """
+    chosen = settings(
         deadline=None,
-        max_examples=examples * int(TIMES or 1),
-        derandomize=TIMES is None,
+        max_examples=times(examples),
+        derandomize=not SOAKING,
         database=None,
         suppress_health_check=list(HealthCheck),
     )
+
+    def decorate(test: Any) -> Any:
+        return pytest.mark.soak(chosen(seed(SEED)(test) if SOAKING else test))
+
+    return decorate
 
 
 def assert_the_cuts_do_not_show(script: Script, definitions: str, chosen: Settings) -> None:

@@ -57,9 +57,14 @@ def abort_one(broker: Broker, topic: str) -> None:
     producer.abort_transaction(30)
 
 
-@any_split(4)  # a log on Kafka takes some ten times as long to fill as an embedded one
+@any_split(3)  # a log on Kafka takes some ten times as long to fill as an embedded one
 @given(
-    script=scripts(values, streams=[f"events{number}" for number in range(LOGS)], max_records=8),
+    script=scripts(
+        values,
+        streams=[f"events{number}" for number in range(LOGS)],
+        min_records=4,
+        max_records=8,
+    ),
     chosen=st.sampled_from([Settings(), SHORT_SPLITS]),
     aborted=st.booleans(),
 )

@@ -1,9 +1,10 @@
-"""Any split, any order: 500 ways to bring the same records in turns give the same sessions.
+"""Any split, any order: 60 ways to bring the same records in turns give the same sessions.
 
 Method: each split puts every record into one of eight turns, at random, so that records of a
-session come in any order. The pieces of all splits and turns are folded by one Spark job, with
-split and turn as keys; the store then merges turn after turn, all splits side by side. Afterwards
-every split has the reference's rows, which knows neither turns nor pieces.
+session come in any order; there are many more splits in `make soak`. The pieces of all splits and
+turns are folded by one Spark job, with split and turn as keys; the store then merges turn after
+turn, all splits side by side. Afterwards every split has the reference's rows, which knows neither
+turns nor pieces.
 """
 
 import random
@@ -14,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from soaking import seeded, times
 
 from headrace.engine.spark.analysis import plan_view
 from headrace.engine.spark.session import start_spark
@@ -29,7 +31,7 @@ from headrace.testing.store.samples import planned, turn_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-SPLITS = 500
+SPLITS = times(60)
 TURNS = 8
 RECORDS = 60
 STREAM = """
@@ -61,8 +63,9 @@ def drawn_records(rng: random.Random) -> list[dict[str, object]]:
     ]
 
 
-def test_500_splits_give_the_same_sessions(tmp_path: Path) -> None:
-    rng = random.Random(5)
+@pytest.mark.soak
+def test_every_split_gives_the_same_sessions(tmp_path: Path) -> None:
+    rng = seeded(5)
     records = drawn_records(rng)
     spark = start_spark()
     pieces_of = parse_project({"a.sql": STREAM + VIEW.format(keys="split, turn, ")})

@@ -259,9 +259,14 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     return st.one_of(*[good] * 9, st.sampled_from(broken))
 
 
-@any_split(70 // LOGS)
+@any_split(24 // LOGS)
 @given(
-    script=scripts(values, streams=[f"clicks{number}" for number in range(LOGS)], max_records=14),
+    script=scripts(
+        values,
+        streams=[f"clicks{number}" for number in range(LOGS)],
+        min_records=8,
+        max_records=14,
+    ),
     chosen=st.sampled_from([Settings(), SPLIT]),
 )
 def test_the_cut_into_turns_never_shows(script: Script, chosen: Settings) -> None:

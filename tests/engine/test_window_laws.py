@@ -1,8 +1,9 @@
 """Any split, any order: every kind of window has the reference's rows, whatever the turns.
 
-Method: the records of one partition are cut into five turns at random, 500 times. The number of
-the trial is a column and a key, so that one Spark job folds a turn of all trials at once. What the
-store shows of each trial, and what was counted in all of them, must be what the reference says.
+Method: the records of one partition are cut into five turns at random, 60 times (many more in
+`make soak`). The number of the trial is a column and a key, so that one Spark job folds a turn of
+all trials at once. What the store shows of each trial, and what was counted in all of them, must
+be what the reference says.
 """
 
 import random
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from soaking import seeded, times
 
 from headrace.engine.gears.folding import Outcome, fold_rows
 from headrace.engine.spark.analysis import plan_view
@@ -33,7 +35,7 @@ from headrace.time.clocks import NEVER, Clock, Stamped, stamp
 
 pytestmark = pytest.mark.spark
 
-TRIALS = 500
+TRIALS = times(60)
 TURNS = 5
 RECORDS = 40
 DELAY_US = 3_000_000
@@ -122,7 +124,7 @@ def stamped() -> Stamped:
 @cache
 def turns_of_all_trials(schema: pa.Schema) -> list[pa.Table]:
     """Return the input of each turn: of every trial those records that its cut puts there."""
-    rng = random.Random(7)
+    rng = seeded(7)
     watermarks = stamped().watermarks_us
     turns: list[list[dict[str, object]]] = [[] for _ in range(TURNS)]
     for trial in range(TRIALS):
@@ -135,6 +137,7 @@ def turns_of_all_trials(schema: pa.Schema) -> list[pa.Table]:
     return [pa.Table.from_pylist(rows, schema=schema) for rows in turns]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_split_of_any_order_has_the_same_windows(kind: str, tmp_path: Path) -> None:
     window, options = KINDS[kind]

@@ -5,7 +5,6 @@ has its newest acknowledged record, the next compactor leaves nothing behind, an
 """
 
 import os
-import random
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from soaking import seeded, times
 
 from headrace.log import EmbeddedLog, Partition, Range, TopicSettings, records
 from headrace.log.embedded.listing import list_replaced
@@ -25,7 +25,7 @@ from log.compacting import KEYS, SEGMENT_BYTES
 PLACE = Partition("t", 0)
 COMPACTING = Path(__file__).with_name("compacting.py")
 COMPACTED = TopicSettings(compact=True)
-SECONDS = 3
+SECONDS = times(2)
 FAULTS = ["log_in_compaction", "log_before_swap", "log_in_swap"]
 
 
@@ -84,11 +84,12 @@ def test_a_compactor_killed_at_a_fault_point_leaves_old_or_new(tmp_path: Path, p
         assert newest(each) == {b"once": b"kept", **expected}
 
 
+@pytest.mark.soak
 def test_compactors_killed_at_random_lose_nothing(tmp_path: Path) -> None:
     log = make_log(tmp_path)
     log.append("t", records(["kept"], keys=["once"]), partition=0)
-    chance = random.Random(5)
-    for crash in range(8):
+    chance = seeded(5)
+    for crash in range(times(4)):
         process = start(tmp_path, f"c{crash}", 10_000)
         assert process.stdout is not None
         with process.stdout as out:
@@ -109,6 +110,7 @@ def test_compactors_killed_at_random_lose_nothing(tmp_path: Path) -> None:
     assert len(rows(log, PLACE)) == len(KEYS) + 1
 
 
+@pytest.mark.soak
 def test_appends_reads_and_splits_go_on_while_it_compacts(tmp_path: Path) -> None:
     log = EmbeddedLog(tmp_path, sync=False, segment_bytes=20_000)
     log.create_topic("t", partitions=1, settings=COMPACTED)

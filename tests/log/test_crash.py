@@ -5,13 +5,13 @@ acknowledged batch is there once, whole and in order, and the log goes on.
 """
 
 import os
-import random
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from soaking import seeded, times
 
 from headrace.log import EmbeddedLog, Partition, records
 from headrace.testing.log.suite import rows, values
@@ -61,7 +61,7 @@ def batches_of(path: Path) -> list[tuple[str, int]]:
 
 def test_processes_killed_at_random_lose_nothing_acknowledged(tmp_path: Path) -> None:
     EmbeddedLog(tmp_path).create_topic("t", partitions=1)
-    chance = random.Random(7)
+    chance = seeded(7)
     acknowledged: dict[str, list[int]] = {}
     # All are started first, since starting takes longer than all the rest.
     waiting = [(f"r{n}", start(tmp_path, f"r{n}", 100_000, 20_000)) for n in range(10)]
@@ -90,10 +90,12 @@ def test_processes_killed_at_random_lose_nothing_acknowledged(tmp_path: Path) ->
     assert len(stored) > 40
 
 
-def test_two_hundred_rounds_of_three_killed_processes(tmp_path: Path) -> None:
+@pytest.mark.soak
+def test_rounds_of_three_killed_processes(tmp_path: Path) -> None:
     log = EmbeddedLog(tmp_path / "log")
     log.create_topic("t", partitions=3)
-    rounds = [sys.executable, Path(__file__).with_name("rounds.py"), tmp_path, "200", "5"]
+    script, count = Path(__file__).with_name("rounds.py"), times(50)
+    rounds = [sys.executable, script, tmp_path, count, seeded(5).randrange(2**32)]
     subprocess.run(list(map(str, rounds)), check=True)
     stored: dict[tuple[int, int, int], list[int]] = {}
     sizes: dict[tuple[int, int, int], int] = {}
@@ -111,7 +113,7 @@ def test_two_hundred_rounds_of_three_killed_processes(tmp_path: Path) -> None:
     said = (tmp_path / "acknowledged").read_text().split()
     acknowledged = [(int(r), int(c), int(b)) for r, c, b in (line.split("-") for line in said)]
     # Nearly all of them; on a busy machine some are over before the first append is.
-    assert len({round for round, _, _ in acknowledged}) > 120
+    assert len({round for round, _, _ in acknowledged}) > 0.6 * count
     assert set(acknowledged) <= set(stored)
     # Of each process at most the batch that was on its way is there without its word.
     extra = [batch[:2] for batch in set(stored) - set(acknowledged)]

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from soaking import seeded, times
 
 from headrace import faults
 from headrace.errors import (
@@ -461,19 +462,21 @@ for round in range(rounds):
 """
 
 
+@pytest.mark.soak
 def test_rounds_of_killed_members_do_everything_exactly_once(tmp_path: Path) -> None:
     log = EmbeddedLog(tmp_path, sync=False)
     log.create_topic("in", partitions=4)
     log.create_topic("out", partitions=3)
-    keys = [str(n) for n in range(20_000)]
+    keys = [str(n) for n in range(times(20_000))]
     log.append("in", records(keys, keys=keys))
-    subprocess.run([sys.executable, "-c", ROUNDS, str(tmp_path), "12", "11"], check=True)
+    arguments = [tmp_path, times(8), seeded(11).randrange(2**32)]
+    subprocess.run([sys.executable, "-c", ROUNDS, *map(str, arguments)], check=True)
     done = [value for place in log.extents("out") for value in values(log, place)]
     assert len(set(done)) == len(done) > 100
     # And what is left is exactly what was not done.
     member = log.join("g", ["in"])
     rest: list[bytes] = []
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + times(20)
     while len(done) + len(rest) < len(keys) and time.monotonic() < deadline:
         rest += polled(member)
     assert sorted([*done, *rest]) == sorted(key.encode() for key in keys)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from soaking import seeded, times
 
 from headrace import faults
 from headrace.errors import DiskFull, PositionLost, UsageError
@@ -261,7 +262,7 @@ import os, random, signal, sys, time
 from headrace.log import EmbeddedLog, records
 from headrace.log.queues import QueueSettings
 path, rounds = sys.argv[1], int(sys.argv[2])
-chance = random.Random(5)
+chance = random.Random(int(sys.argv[3]))
 records(["warm"])
 
 def work(own):
@@ -293,14 +294,16 @@ for round in range(rounds):
 """
 
 
+@pytest.mark.soak
 def test_rounds_of_killed_consumers_lose_nothing_and_no_dead_letter_is_stored_twice(
     tmp_path: Path,
 ) -> None:
     log = EmbeddedLog(tmp_path / "log", sync=False)
     log.create_topic("t", partitions=3)
-    keys = [str(n) for n in range(6_000)]
+    keys = [str(n) for n in range(times(6_000))]
     log.append("t", records(keys, keys=keys))
-    subprocess.run([sys.executable, "-c", ROUNDS, str(tmp_path / "log"), "12"], check=True)
+    arguments = [tmp_path / "log", times(8), seeded(5).randrange(2**32)]
+    subprocess.run([sys.executable, "-c", ROUNDS, *map(str, arguments)], check=True)
     settings = QueueSettings(max_deliveries=4, lock_ms=100)
     consumer = log.consume("q", "t", settings=settings)
     rest: list[bytes] = []

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from soaking import times
 
 from headrace import faults
 from headrace.errors import LogDamaged, PositionLost
@@ -188,11 +189,12 @@ while True:
 """
 
 
+@pytest.mark.soak
 def test_a_cleaner_killed_again_and_again_takes_nothing_it_should_not(tmp_path: Path) -> None:
     log = EmbeddedLog(tmp_path, segment_bytes=1)
     log.create_topic("t", partitions=1, settings=TopicSettings(retention_bytes=2_000))
     appended = 0
-    for _ in range(8):
+    for _ in range(times(4)):
         cleaner = subprocess.Popen(
             [sys.executable, "-c", EXPIRE_ALL, str(tmp_path)], stdout=subprocess.PIPE
         )
