@@ -32,7 +32,7 @@ def check_group_position(group: str, place: Partition, offset: int, extent: Exte
         raise PositionLost(
             f"{place}@{offset}: the next record of group {group!r} is gone; the log begins at "
             f"{first} and ends at {end}. Raise the topic's retention, close all members, then "
-            f"`log.reset_group({group!r}, {{{place!r}: {first}}})`."
+            f"`reset_group(log, {group!r}, {{{place!r}: {first}}})`."
         )
 
 
@@ -59,7 +59,7 @@ def group_not_found(group: str, where: object) -> GroupNotFound:
     """Return that a log has no such group."""
     return GroupNotFound(
         f"group {group!r}: no such group in {where}; it has neither members nor offsets. "
-        f"`log.groups()` lists those that do."
+        f"`list_groups(log)` lists those that do."
     )
 
 

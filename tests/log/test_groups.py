@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from headrace import faults
+from headrace.consume import delete_group, find_group, join_group, list_groups, reset_group
 from headrace.errors import (
     DiskFull,
     HeadraceError,
@@ -34,6 +35,7 @@ from headrace.log.embedded.membership import GroupBook
 from headrace.log.groups import MemberSettings
 from headrace.log.names import GROUPS_TOPIC
 from headrace.testing.log.suite import rows, values
+from log.coordinating import coordinator_of
 
 PLACE = Partition("t", 0)
 COMMIT_POINTS = {
@@ -65,22 +67,22 @@ def polled(member: EmbeddedMember, *, timeout_s: float = 0.1) -> list[bytes]:
 def test_a_commit_that_dies_is_there_whole_or_not_at_all(
     log: EmbeddedLog, tmp_path: Path, point: str
 ) -> None:
-    first = log.join("g", ["t"])
+    first = join_group(log, "g", ["t"])
     log.append("t", records(["a"]), partition=0)
     assert polled(first) == [b"a"]
     first.commit([Append("out", records(["a"]), 0)])
     first.close()
     # This log has read the offsets, so it would trust the ends of their partition for a while.
-    assert log.group("g").offsets == {PLACE: 1}
+    assert find_group(log, "g").offsets == {PLACE: 1}
     log.append("t", records(["b"]), partition=0)
     dying = EmbeddedLog(tmp_path / "log", sync=False)
-    second = dying.join("g", ["t"])
+    second = join_group(dying, "g", ["t"])
     assert polled(second) == [b"b"]
     faults.arm(point)
     with pytest.raises(faults.Crash):
         second.commit([Append("out", records(["b"]), 0)])
     second.close()
-    third = log.join("g", ["t"])
+    third = join_group(log, "g", ["t"])
     again = polled(third)
     assert again == ([] if COMMIT_POINTS[point] else [b"b"])
     if again:
@@ -90,7 +92,7 @@ def test_a_commit_that_dies_is_there_whole_or_not_at_all(
 
 
 def test_the_topic_of_the_offsets_is_not_for_users(log: EmbeddedLog) -> None:
-    member = log.join("g", ["t"])
+    member = join_group(log, "g", ["t"])
     log.append("t", records(["a"]), partition=0)
     assert polled(member) == [b"a"]
     member.commit()
@@ -103,8 +105,8 @@ def test_the_topic_of_the_offsets_is_not_for_users(log: EmbeddedLog) -> None:
         lambda: log.append_all([append]),
         lambda: log.delete_topic(GROUPS_TOPIC),
         lambda: log.change_topic(GROUPS_TOPIC, partitions=2),
-        lambda: log.join("g", [GROUPS_TOPIC]),
-        lambda: log.reset_group("g", {Partition(GROUPS_TOPIC, 0): 0}),
+        lambda: join_group(log, "g", [GROUPS_TOPIC]),
+        lambda: reset_group(log, "g", {Partition(GROUPS_TOPIC, 0): 0}),
         lambda: member.commit([append]),
     ):
         with pytest.raises(TopicNotFound, match="for users"):
@@ -112,12 +114,12 @@ def test_the_topic_of_the_offsets_is_not_for_users(log: EmbeddedLog) -> None:
 
 
 def test_offsets_are_stored_as_their_format_says(log: EmbeddedLog) -> None:
-    member = log.join("gü", ["t"])
+    member = join_group(log, "gü", ["t"])
     log.append("t", records(["a", "b"]), partition=0)
     assert len(polled(member)) == 2
     member.commit()
     member.close()
-    log.delete_group("gü")
+    delete_group(log, "gü")
     stored, deleted = rows(log, Partition(GROUPS_TOPIC, 0))
     assert stored["key"] == deleted["key"] == b'["g\\u00fc", "t", 0]'
     topic_id = log._stored("t").id
@@ -129,28 +131,28 @@ def test_of_many_commits_the_newest_are_kept(tmp_path: Path) -> None:
     log = EmbeddedLog(tmp_path, sync=False, segment_bytes=2_000)
     log.create_topic("t", partitions=2)
     for name in ("gone", "kept"):
-        with log.join(name, ["t"]) as member:
+        with join_group(log, name, ["t"]) as member:
             for n in range(100):
                 log.append("t", records([str(n)]), partition=n % 2)
                 assert polled(member)
                 member.commit()
-    log.delete_group("gone")
+    delete_group(log, "gone")
     log.maintain()
     stored = rows(log, Partition(GROUPS_TOPIC, 0))
     assert len(stored) < 60
     for each in (log, EmbeddedLog(tmp_path)):
-        assert [group.name for group in each.groups()] == ["kept"]
-        assert each.group("kept").offsets == {PLACE: 100, Partition("t", 1): 100}
+        assert [group.name for group in list_groups(each)] == ["kept"]
+        assert find_group(each, "kept").offsets == {PLACE: 100, Partition("t", 1): 100}
     log.close()
 
 
 def test_a_topic_made_anew_does_not_inherit_offsets(log: EmbeddedLog, tmp_path: Path) -> None:
-    member = log.join("g", ["t"])
+    member = join_group(log, "g", ["t"])
     log.append("t", records(["a", "b"]), partition=0)
     assert polled(member) == [b"a", b"b"]
     member.commit()
     log.delete_topic("t")
-    assert log.group("g").offsets == {}
+    assert find_group(log, "g").offsets == {}
     with pytest.raises(TopicNotFound, match="'t'"):
         member.poll()
     log.create_topic("t", partitions=2)
@@ -163,11 +165,11 @@ def test_a_topic_made_anew_does_not_inherit_offsets(log: EmbeddedLog, tmp_path: 
     log.delete_topic("t")
     log.create_topic("t", partitions=1)
     log.append("t", records(["d"]), partition=0)
-    assert polled(log.join("g", ["t"], settings=MemberSettings("latest"))) == [b"d"]
+    assert polled(join_group(log, "g", ["t"], settings=MemberSettings("latest"))) == [b"d"]
 
 
 def test_what_was_polled_of_a_topic_that_is_gone_is_not_committed(log: EmbeddedLog) -> None:
-    member = log.join("g", ["t"])
+    member = join_group(log, "g", ["t"])
     log.append("t", records(["a"]), partition=0)
     assert polled(member) == [b"a"]
     log.delete_topic("t")
@@ -182,7 +184,7 @@ def test_what_was_polled_of_a_topic_that_is_gone_is_not_committed(log: EmbeddedL
 
 @pytest.mark.parametrize("start", ["earliest", "latest"])
 def test_partitions_that_are_added_are_read_from_their_start(log: EmbeddedLog, start: str) -> None:
-    members = [log.join("g", ["t"], settings=MemberSettings(start)) for _ in range(2)]
+    members = [join_group(log, "g", ["t"], settings=MemberSettings(start)) for _ in range(2)]
     for _ in range(3):
         assert [polled(member) for member in members] == [[], []]
     log.change_topic("t", partitions=4)
@@ -200,7 +202,7 @@ def test_an_offset_that_retention_removed_is_said_and_can_be_reset(tmp_path: Pat
     log = EmbeddedLog(tmp_path, sync=False, segment_bytes=1)
     log.create_topic("t", partitions=1)
     log.append("t", records(["a"]), partition=0)
-    member = log.join("g", ["t"])
+    member = join_group(log, "g", ["t"])
     assert polled(member) == [b"a"]
     member.commit()
     for _ in range(4):
@@ -213,13 +215,13 @@ def test_an_offset_that_retention_removed_is_said_and_can_be_reset(tmp_path: Pat
         with pytest.raises(PositionLost, match=f"t/0@1: .* group 'g' is gone.* begins at {first} "):
             member.poll()
     member.close()
-    log.reset_group("g", {PLACE: first})
-    assert polled(log.join("g", ["t"])) == [b"b"] * (5 - first)
+    reset_group(log, "g", {PLACE: first})
+    assert polled(join_group(log, "g", ["t"])) == [b"b"] * (5 - first)
     log.close()
 
 
 def test_a_child_process_joins_for_itself(log: EmbeddedLog) -> None:
-    member = log.join("g", ["t"])
+    member = join_group(log, "g", ["t"])
     log.append("t", records(["a"]), partition=0)
     assert polled(member) == [b"a"]
     pid = os.fork()
@@ -234,7 +236,7 @@ def test_a_child_process_joins_for_itself(log: EmbeddedLog) -> None:
                 else:
                     os._exit(2)
             member.close()
-            own = log.join("other", ["t"])
+            own = join_group(log, "other", ["t"])
             assert polled(own) == [b"a"]
             own.commit()
             own.close()
@@ -243,16 +245,16 @@ def test_a_child_process_joins_for_itself(log: EmbeddedLog) -> None:
             os._exit(code)
     assert os.waitpid(pid, 0)[1] == 0
     member.commit()
-    assert [group.name for group in log.groups()] == ["g", "other"]
-    assert log.group("g").members[0].id == member.id
+    assert [group.name for group in list_groups(log)] == ["g", "other"]
+    assert find_group(log, "g").members[0].id == member.id
 
 
 def test_a_fork_while_another_thread_is_in_a_step_does_not_hang(log: EmbeddedLog) -> None:
-    log.join("g", ["t"]).close()
+    join_group(log, "g", ["t"]).close()
     entered, leave = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with log._coordinator.step():
+        with coordinator_of(log).step():
             entered.set()
             leave.wait(10)
 
@@ -261,7 +263,7 @@ def test_a_fork_while_another_thread_is_in_a_step_does_not_hang(log: EmbeddedLog
     entered.wait(10)
     pid = os.fork()
     if pid == 0:
-        with log._coordinator.look() as connection:
+        with coordinator_of(log).look() as connection:
             count = connection.execute("SELECT count(*) FROM members").fetchone()[0]
         os._exit(count)
     assert os.waitpid(pid, 0)[1] == 0
@@ -271,7 +273,7 @@ def test_a_fork_while_another_thread_is_in_a_step_does_not_hang(log: EmbeddedLog
 
 def test_a_damaged_file_is_said_and_groups_go_on_without_it(log: EmbeddedLog) -> None:
     path = log._path / coordinator.FILE
-    member = log.join("g", ["t"])
+    member = join_group(log, "g", ["t"])
     log.append("t", records(["a"]), partition=0)
     assert polled(member) == [b"a"]
     member.commit()
@@ -280,10 +282,10 @@ def test_a_damaged_file_is_said_and_groups_go_on_without_it(log: EmbeddedLog) ->
     path.write_bytes(b"not a database" * 500)
     log = EmbeddedLog(log._path, sync=False)
     with pytest.raises(LogDamaged, match=r"~groups.sqlite.*move it away") as caught:
-        log.join("g", ["t"])
+        join_group(log, "g", ["t"])
     assert isinstance(caught.value.__cause__, sqlite3.Error)
     path.unlink()
-    assert polled(log.join("g", ["t"])) == [b"b"]
+    assert polled(join_group(log, "g", ["t"])) == [b"b"]
     log.close()
 
 
@@ -292,12 +294,12 @@ def test_a_file_of_a_later_version_is_left_alone(log: EmbeddedLog) -> None:
         other.execute("PRAGMA user_version = 9")
     other.close()
     with pytest.raises(LogError, match="format version 9"):
-        log.join("g", ["t"])
+        join_group(log, "g", ["t"])
 
 
 def test_a_locked_file_is_said(log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coordinator, "BUSY_TIMEOUT_S", 0.05)
-    member = log.join("g", ["t"])
+    member = join_group(log, "g", ["t"])
     log.append("t", records(["a"]), partition=0)
     assert polled(member) == [b"a"]
     other = sqlite3.connect(log._path / coordinator.FILE, isolation_level=None)
@@ -308,7 +310,7 @@ def test_a_locked_file_is_said(log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch
     other.execute("ROLLBACK")
     other.close()
     member.commit()
-    assert log.group("g").offsets == {PLACE: 1}
+    assert find_group(log, "g").offsets == {PLACE: 1}
 
 
 @pytest.mark.parametrize(
@@ -338,7 +340,7 @@ def test_a_heartbeat_that_fails_shows_at_the_next_poll(
 
     with monkeypatch.context() as patched:
         patched.setattr(module, "show_sign_of_life", fail)
-        member = log.join("g", ["t"], settings=MemberSettings(session_timeout_ms=100))
+        member = join_group(log, "g", ["t"], settings=MemberSettings(session_timeout_ms=100))
         deadline = time.monotonic() + 10
         while member._heartbeat._failure is None:
             assert time.monotonic() < deadline
@@ -350,27 +352,27 @@ def test_a_heartbeat_that_fails_shows_at_the_next_poll(
 
 
 def test_signs_of_life_from_before_a_reboot_are_of_the_dead(log: EmbeddedLog) -> None:
-    old = log.join("g", ["t"])
+    old = join_group(log, "g", ["t"])
     assert polled(old) == []
     old._heartbeat.stop()
-    with log._coordinator.step() as connection:
+    with coordinator_of(log).step() as connection:
         future = coordinator.now_ms() + 10_000_000
         connection.execute("UPDATE members SET seen_ms = ?", (future,))
-    assert log.groups() == []
-    new = log.join("g", ["t"])
+    assert list_groups(log) == []
+    new = join_group(log, "g", ["t"])
     assert polled(new) == []
     assert new.assigned == [PLACE]
 
 
 def test_a_member_of_the_past_does_not_take_a_later_group_for_its_own(log: EmbeddedLog) -> None:
-    past = log.join("g", ["t"])
+    past = join_group(log, "g", ["t"])
     log.append("t", records(["a"]), partition=0)
     assert polled(past) == [b"a"]
     past._heartbeat.stop()
-    with log._coordinator.step() as connection:
+    with coordinator_of(log).step() as connection:
         GroupBook(connection, "g").remove([past.id])
         GroupBook(connection, "g").delete()
-    now = log.join("g", ["t"])
+    now = join_group(log, "g", ["t"])
     assert polled(now) == [b"a"]
     assert polled(past) == []
     assert past.assigned == []
@@ -379,7 +381,7 @@ def test_a_member_of_the_past_does_not_take_a_later_group_for_its_own(log: Embed
     now.commit()
     past.close()
     now.close()
-    with log._coordinator.look() as connection:
+    with coordinator_of(log).look() as connection:
         for table in ("groups", "members", "places"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
 
@@ -388,10 +390,10 @@ def test_a_member_with_an_instance_id_that_dies_is_kept_until_its_session_ends(
     log: EmbeddedLog,
 ) -> None:
     settings = MemberSettings(instance="a", session_timeout_ms=400)
-    dead = log.join("g", ["t"], settings=settings)
+    dead = join_group(log, "g", ["t"], settings=settings)
     assert polled(dead) == []
     dead.close()
-    other = log.join("g", ["t"])
+    other = join_group(log, "g", ["t"])
     assert polled(other) == []
     assert other.assigned == []
     time.sleep(0.5)
@@ -400,24 +402,24 @@ def test_a_member_with_an_instance_id_that_dies_is_kept_until_its_session_ends(
 
 
 def test_closing_the_log_closes_its_members(log: EmbeddedLog, tmp_path: Path) -> None:
-    member = log.join("g", ["t"])
+    member = join_group(log, "g", ["t"])
     assert polled(member) == []
     log.close()
     log.close()
     with pytest.raises(UsageError, match="closed"):
         member.poll()
     with pytest.raises(UsageError, match="closed"):
-        log.join("g", ["t"])
+        join_group(log, "g", ["t"])
     again = EmbeddedLog(tmp_path / "log")
-    assert again.groups() == []
+    assert list_groups(again) == []
     again.close()
 
 
 def test_on_revoke_cannot_poll(log: EmbeddedLog) -> None:
     log.change_topic("t", partitions=2)
-    member = log.join("g", ["t"], on_revoke=lambda _: member.poll() and None)
+    member = join_group(log, "g", ["t"], on_revoke=lambda _: member.poll() and None)
     assert polled(member) == []
-    log.join("g", ["t"])
+    join_group(log, "g", ["t"])
     with pytest.raises(UsageError, match="cannot poll"):
         member.poll()
     assert len(member.assigned) == 2  # what could not be given up is still its own
@@ -426,6 +428,7 @@ def test_on_revoke_cannot_poll(log: EmbeddedLog) -> None:
 # Three processes read, work and commit exactly once, and are killed again and again.
 ROUNDS = """
 import os, random, signal, sys, time
+from headrace.consume import join_group
 from headrace.errors import MemberFenced
 from headrace.log import Append, EmbeddedLog, records
 from headrace.log.groups import MemberSettings
@@ -435,7 +438,7 @@ records(["warm"])
 
 def work(own):
     log = EmbeddedLog(path, sync=False)
-    member = log.join("g", ["in"], settings=MemberSettings(session_timeout_ms=150))
+    member = join_group(log, "g", ["in"], settings=MemberSettings(session_timeout_ms=150))
     while True:
         polled = member.poll(timeout_s=0.05, max_records=own.choice([1, 3, 50]))
         values = [v for p in polled for v in p.records.column("value").to_pylist()]
@@ -471,7 +474,7 @@ def test_rounds_of_killed_members_do_everything_exactly_once(tmp_path: Path) -> 
     done = [value for place in log.extents("out") for value in values(log, place)]
     assert len(set(done)) == len(done) > 100
     # And what is left is exactly what was not done.
-    member = log.join("g", ["in"])
+    member = join_group(log, "g", ["in"])
     rest: list[bytes] = []
     deadline = time.monotonic() + 20
     while len(done) + len(rest) < len(keys) and time.monotonic() < deadline:

@@ -12,6 +12,7 @@ from broker import SASL_USER, Broker
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from headrace.consume import find_group, join_group, list_groups, reset_group
 from headrace.errors import (
     AccessDenied,
     GroupActive,
@@ -92,30 +93,30 @@ def test_groups_are_kafkas_and_those_of_other_prefixes_are_not_seen(
     assert message is not None
     assert message.value() == b"a"
     foreign.commit(message, asynchronous=False)
-    (group,) = log.groups()
+    (group,) = list_groups(log)
     assert (group.name, group.offsets) == ("g", {PLACE: 1})
     assert [member.partitions for member in group.members] == [(PLACE,)]
     with pytest.raises(GroupActive):
-        log.reset_group("g", {PLACE: 0})
+        reset_group(log, "g", {PLACE: 0})
     foreign.close()
-    assert make_kafka_log(prefix=prefix + "x.").groups() == []
-    with log.join("g", ["t"]) as member:
+    assert list_groups(make_kafka_log(prefix=prefix + "x.")) == []
+    with join_group(log, "g", ["t"]) as member:
         assert poll(member, 1) == [b"b"]
 
 
 def test_the_lag_is_nothing_behind_the_marker_of_a_transaction(log: KafkaLog) -> None:
     log.create_topic("u", partitions=1)
     log.append_all([Append(topic, records(["a"]), 0) for topic in ("t", "u")])
-    with log.join("g", ["t"]) as member:
-        until(member, lambda: member.commit() or "g" in {group.name for group in log.groups()})
-        until(member, lambda: member.commit() or log.group("g").offsets == {PLACE: 2})
+    with join_group(log, "g", ["t"]) as member:
+        until(member, lambda: member.commit() or "g" in {group.name for group in list_groups(log)})
+        until(member, lambda: member.commit() or find_group(log, "g").offsets == {PLACE: 2})
     assert log.extents("t")[PLACE].end_offset == 2
 
 
 def test_a_partition_that_is_added_later_is_read_from_its_start(log: KafkaLog) -> None:
     log.append("t", records(["before"]), partition=0)
-    member = log.join("g", ["t"], settings=MemberSettings(start="latest"))
-    until(member, lambda: "g" in {group.name for group in log.groups() if group.offsets})
+    member = join_group(log, "g", ["t"], settings=MemberSettings(start="latest"))
+    until(member, lambda: "g" in {group.name for group in list_groups(log) if group.offsets})
     log.change_topic("t", partitions=2)
     log.append("t", records(["in the new one"]), partition=1)
     assert poll(member, 1) == [b"in the new one"]
@@ -128,16 +129,16 @@ def test_what_retention_removed_is_position_lost_and_not_skipped(
     log: KafkaLog, admin: AdminClient, prefix: str
 ) -> None:
     log.append("t", records(["a", "b", "c", "d"]), partition=0)
-    with log.join("g", ["t"]) as member:
+    with join_group(log, "g", ["t"]) as member:
         member.poll(timeout_s=5, max_records=1)
         member.commit()
     remove_before(admin, prefix, 3)
-    with log.join("g", ["t"]) as member:
+    with join_group(log, "g", ["t"]) as member:
         for _ in range(2):
             with pytest.raises(PositionLost, match=r"t/0@1: .* begins at 3 and ends at 4.*'g'"):
                 until(member, lambda: False)
-    log.reset_group("g", {PLACE: 3})
-    with log.join("g", ["t"]) as member:
+    reset_group(log, "g", {PLACE: 3})
+    with join_group(log, "g", ["t"]) as member:
         assert poll(member, 1) == [b"d"]
 
 
@@ -153,7 +154,7 @@ def test_what_retention_removes_under_a_reader_is_position_lost(
     log.create_topic("t", partitions=1)
     for _ in range(20):
         log.append("t", records([b"x" * 1000]), partition=0)
-    with log.join("g", ["t"]) as member:
+    with join_group(log, "g", ["t"]) as member:
         assert len(member.poll(timeout_s=10, max_records=1)) == 1
         remove_before(admin, prefix, 19)
         for _ in range(2):
@@ -163,7 +164,7 @@ def test_what_retention_removes_under_a_reader_is_position_lost(
 
 def test_a_topic_made_anew_is_read_from_its_start(log: KafkaLog) -> None:
     log.append("t", records(["old"] * 3), partition=0)
-    member = log.join("g", ["t"])
+    member = join_group(log, "g", ["t"])
     poll(member, 3)
     member.commit()
     log.append("t", records(["old"]), partition=0)
@@ -181,7 +182,7 @@ def test_a_topic_made_anew_is_read_from_its_start(log: KafkaLog) -> None:
         member.commit()  # of one that is gone, too
     assert poll(member, 6) == found[-6:]
     member.commit()
-    assert log.group("g").offsets == {PLACE: 6}
+    assert find_group(log, "g").offsets == {PLACE: 6}
 
 
 # Who is out.
@@ -191,19 +192,19 @@ def test_who_was_taken_for_dead_commits_nothing_though_the_group_is_empty(log: K
     log.create_topic("out", partitions=1)
     log.append("t", records(["a", "b"]), partition=0)
     short = MemberSettings(session_timeout_ms=SESSION_MS, max_poll_ms=SESSION_MS)
-    stuck = log.join("g", ["t"], settings=short)
+    stuck = join_group(log, "g", ["t"], settings=short)
     assert texts(stuck.poll(timeout_s=10, max_records=1)) == [b"a"]
     deadline = time.monotonic() + 20
-    while any(group.members for group in log.groups()):
+    while any(group.members for group in list_groups(log)):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    with log.join("g", ["t"]) as other:
+    with join_group(log, "g", ["t"]) as other:
         poll(other, 2)
         other.commit()
     for appends in ([Append("out", records(["a"]), 0)], []):
         with pytest.raises(MemberFenced, match="t/0 went on without"):
             stuck.commit(appends)
-        assert log.group("g").offsets == {PLACE: 2}
+        assert find_group(log, "g").offsets == {PLACE: 2}
         stuck._must_poll, stuck._moved = False, {PLACE}  # as if it had not been told
     assert values(log, Partition("out", 0)) == []
 
@@ -216,13 +217,13 @@ def test_output_is_committed_when_partitions_are_revoked(log: KafkaLog) -> None:
     def commit(_: object) -> None:
         first.commit([Append("out", records(["of both"]), 0)])
 
-    first = log.join("g", ["t", "u"], on_revoke=commit)
+    first = join_group(log, "g", ["t", "u"], on_revoke=commit)
     poll(first, 2)
-    second = log.join("g", ["t", "u"])
+    second = join_group(log, "g", ["t", "u"])
     until(second, lambda: first.poll(timeout_s=0) or second.assigned)
     assert values(log, Partition("out", 0)) == [b"of both"]
     # Behind the record, or behind the marker after it too.
-    offsets = log.group("g").offsets
+    offsets = find_group(log, "g").offsets
     assert offsets.keys() == {PLACE, Partition("u", 0)}
     assert set(offsets.values()) <= {1, 2}
     assert [*first.poll(timeout_s=0.3), *second.poll(timeout_s=0.3)] == []
@@ -233,9 +234,9 @@ def test_what_on_revoke_raises_is_raised_by_the_poll(log: KafkaLog) -> None:
         raise RuntimeError("cannot let go")
 
     log.create_topic("u", partitions=1)
-    first = log.join("g", ["t", "u"], on_revoke=fails)
+    first = join_group(log, "g", ["t", "u"], on_revoke=fails)
     until(first, lambda: len(first.assigned) == 2)
-    second = log.join("g", ["t", "u"])
+    second = join_group(log, "g", ["t", "u"])
     with pytest.raises(RuntimeError, match="cannot let go"):
         until(first, lambda: False)
     # It let go all the same.
@@ -252,7 +253,7 @@ def test_offsets_that_are_not_decided_are_waited_for(
     reader = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": prefix + "g"})
     metadata = reader.consumer_group_metadata()
     open_one.send_offsets_to_transaction([TopicPartition(prefix + "t", 0, 1)], metadata, 10)
-    with log.join("g", ["t"]) as member:
+    with join_group(log, "g", ["t"]) as member:
         until(member, lambda: member.assigned)
         began = time.monotonic()
         assert member.poll(timeout_s=0.2) == []
@@ -266,7 +267,7 @@ def test_offsets_that_are_not_decided_are_waited_for(
 
 
 def test_a_session_that_the_cluster_does_not_allow_is_refused(log: KafkaLog) -> None:
-    member = log.join("g", ["t"], settings=MemberSettings(session_timeout_ms=10))
+    member = join_group(log, "g", ["t"], settings=MemberSettings(session_timeout_ms=10))
     with pytest.raises(UsageError, match=r"session_timeout_ms of 10\. Choose one"):
         until(member, lambda: False)
 
@@ -280,6 +281,10 @@ def test_wrong_credentials_are_told_by_join(make_kafka_log: MakeKafkaLog, broker
         "sasl.password": "wrong",
     }
     log = make_kafka_log(wrong)
-    for call in (lambda: log.join("g", ["t"]), log.groups, lambda: log.group("g")):
+    for call in (
+        lambda: join_group(log, "g", ["t"]),
+        lambda: list_groups(log),
+        lambda: find_group(log, "g"),
+    ):
         with pytest.raises(AccessDenied, match=r"sasl\.password"):
             call()

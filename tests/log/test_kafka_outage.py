@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 from broker import Broker
 
+from headrace.consume import consume_queue, find_group, join_group
 from headrace.errors import Unreachable
 from headrace.log import Delivery, KafkaLog, Partition, records
 from headrace.log.kafka.members import KafkaMember
@@ -45,13 +46,13 @@ def log(make_kafka_log: MakeKafkaLog) -> KafkaLog:
 
 
 def test_readers_outlive_the_broker(log: KafkaLog, broker: Broker) -> None:
-    member, other, idle = (log.join(group, ["t"]) for group in ("g", "other", "idle"))
+    member, other, idle = (join_group(log, group, ["t"]) for group in ("g", "other", "idle"))
     assert poll(member, 1, max_records=1) == [b"a"]
     member.commit()
     assert poll(member, 1, max_records=1) == [b"b"]
     for each in (other, idle):
         poll(each, 3)
-    consumer, leaves = log.consume("q", "t"), log.consume("q", "t")
+    consumer, leaves = consume_queue(log, "q", "t"), consume_queue(log, "q", "t")
     held: list[Delivery] = []
     while not held:
         held = consumer.poll(max_records=1)
@@ -82,6 +83,6 @@ def test_readers_outlive_the_broker(log: KafkaLog, broker: Broker) -> None:
     # What was not answered was stored by then, or not.
     assert found in ([b"b", b"c"], [b"c"])
     member.commit()
-    assert log.group("g").offsets == {Partition("t", 0): 3}
+    assert find_group(log, "g").offsets == {Partition("t", 0): 3}
     assert consumer.acknowledge(held) == []
     assert [each.value for each in consumer.poll(timeout_s=10)] == [b"b", b"c"]

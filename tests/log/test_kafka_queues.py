@@ -16,6 +16,7 @@ from confluent_kafka import Producer as KafkaProducer
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from headrace.consume import consume_queue
 from headrace.errors import InvalidTopic, LogError, PositionLost, Unreachable
 from headrace.log import Append, Delivery, KafkaLog, Partition, QueueSettings, records
 from headrace.log.kafka import queue_book
@@ -30,10 +31,11 @@ LOCK_MS = 1_000
 # Gives back what it gets, and so makes a dead letter of it; dies where it is told to.
 GIVES_BACK = """
 import sys
+from headrace.consume import consume_queue
 from headrace.log import KafkaLog, QueueSettings
 log = KafkaLog({"bootstrap.servers": sys.argv[1]}, prefix=sys.argv[2])
 settings = QueueSettings(max_deliveries=1, lock_ms=int(sys.argv[3]))
-consumer = log.consume("q", "t", settings=settings)
+consumer = consume_queue(log, "q", "t", settings=settings)
 while True:
     consumer.release(consumer.poll(max_records=2))
 """
@@ -81,7 +83,7 @@ def test_who_dies_loses_nothing_and_a_dead_letter_is_stored_once(
     assert died.returncode == -9
     assert len(values(log, Partition("t.q.dead", 0))) == in_work
     settings = QueueSettings(max_deliveries=1, lock_ms=LOCK_MS)
-    with log.consume("q", "t", settings=settings) as consumer:
+    with consume_queue(log, "q", "t", settings=settings) as consumer:
         rest = take(consumer, 2)
         assert [each.value for each in rest] == [b"c", b"d"]
         assert consumer.acknowledge(rest) == []
@@ -99,7 +101,7 @@ def test_the_book_is_cut_and_who_fell_behind_goes_on(
     monkeypatch.setattr(queue_book, "SNAPSHOT_ENTRIES", 10)
     log.append("t", records([str(n) for n in range(40)]), partition=0)
     # Nothing is fetched ahead, so that the one that waits really finds the entries gone.
-    slow, quick = log.consume("q", "t"), log.consume("q", "t")
+    slow, quick = consume_queue(log, "q", "t"), consume_queue(log, "q", "t")
     (first,) = slow.poll(timeout_s=5, max_records=1)
     slow._book._consumer.pause([TopicPartition(prefix + slow._book._place.topic, 0)])
     for _ in range(12):
@@ -110,7 +112,7 @@ def test_the_book_is_cut_and_who_fell_behind_goes_on(
     assert begins > 10
     # Its word about what it holds still counts, and new ones read a short book.
     assert slow.acknowledge([first]) == []
-    third = log.consume("q", "t")
+    third = consume_queue(log, "q", "t")
     assert third._book.state.to_json() == quick_state(slow)
     got = [value for each in (slow, quick, third) for value in drain(each)]
     assert sorted(map(int, got)) == list(range(25, 40))
@@ -118,7 +120,7 @@ def test_the_book_is_cut_and_who_fell_behind_goes_on(
 
 def test_of_two_snapshots_the_one_of_the_later_state_counts(log: KafkaLog) -> None:
     log.append("t", records(["a", "b", "c"]), partition=0)
-    consumer = log.consume("q", "t")
+    consumer = consume_queue(log, "q", "t")
     book = consumer._book
     older = {"v": 1, "by": "x", "do": "snapshot", "at": book._position - 1}
     older["state"] = book.state.to_json()
@@ -126,7 +128,7 @@ def test_of_two_snapshots_the_one_of_the_later_state_counts(log: KafkaLog) -> No
     held = take(consumer, 1)
     book._write_snapshot()
     book._append(older)  # by one that was slow; what follows that state is gone
-    other = log.consume("q", "t")
+    other = consume_queue(log, "q", "t")
     assert other._book.state.cursors == {0: 2}
     assert [each.value for each in take(other, 1)] == [b"c"]
     assert consumer.acknowledge(held) == []
@@ -135,13 +137,13 @@ def test_of_two_snapshots_the_one_of_the_later_state_counts(log: KafkaLog) -> No
 def test_a_book_without_its_first_entries_is_an_error_that_says_what_to_do(
     log: KafkaLog, broker: Broker, prefix: str
 ) -> None:
-    consumer = log.consume("q", "t")
+    consumer = consume_queue(log, "q", "t")
     consumer._book.write("show")
     gone = TopicPartition(prefix + consumer._book._place.topic, 0, 1)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     admin.delete_records([gone])[gone].result(10)
     with pytest.raises(LogError, match="does not say what was before its first entry"):
-        log.consume("q", "t")
+        consume_queue(log, "q", "t")
 
 
 def quick_state(consumer: KafkaQueueConsumer) -> dict[str, Any]:
@@ -163,7 +165,7 @@ def test_markers_and_aborted_records_are_not_handed_out(
     aborted = begin("t", "never", "never")
     aborted.abort_transaction(10)
     log.append("t", records(["b"]), partition=0)
-    consumer = log.consume("q", "t")
+    consumer = consume_queue(log, "q", "t")
     got = take(consumer, 2)
     assert [each.value for each in got] == [b"a", b"b"]
     assert {each.deliveries for each in got} == {1}
@@ -175,7 +177,7 @@ def test_what_retention_removed_is_told_once_and_the_queue_goes_on(
     log: KafkaLog, broker: Broker, prefix: str
 ) -> None:
     log.append("t", records(["a", "b", "c", "d"]), partition=0)
-    consumer = log.consume("q", "t")
+    consumer = consume_queue(log, "q", "t")
     consumer.release(consumer.poll(timeout_s=5, max_records=1))
     gone = TopicPartition(prefix + "t", 0, 3)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
@@ -187,7 +189,7 @@ def test_what_retention_removed_is_told_once_and_the_queue_goes_on(
 
 def test_a_topic_made_anew_has_a_new_queue(log: KafkaLog) -> None:
     log.append("t", records(["old 1", "old 2"]), partition=0)
-    consumer = log.consume("q", "t")
+    consumer = consume_queue(log, "q", "t")
     consumer.acknowledge(take(consumer, 1))
     log.delete_topic("t")
     log.create_topic("t", partitions=2)
@@ -196,7 +198,7 @@ def test_a_topic_made_anew_has_a_new_queue(log: KafkaLog) -> None:
 
 
 def test_books_are_the_logs_own(log: KafkaLog, make_kafka_log: MakeKafkaLog, prefix: str) -> None:
-    log.consume("q", "t")
+    consume_queue(log, "q", "t")
     assert [topic.name for topic in log.topics()] == ["t", "t.q.dead"]
     everything = {topic.name for topic in make_kafka_log(prefix="").topics()}
     assert not {name for name in everything if name.startswith(prefix + "headrace.")}
@@ -215,7 +217,7 @@ def test_books_are_the_logs_own(log: KafkaLog, make_kafka_log: MakeKafkaLog, pre
 def test_what_is_not_an_entry_is_an_error_that_names_its_place(
     log: KafkaLog, broker: Broker, prefix: str, value: bytes, why: str
 ) -> None:
-    consumer = log.consume("q", "t")
+    consumer = consume_queue(log, "q", "t")
     book = consumer._book._place.topic
     foreign = KafkaProducer({"bootstrap.servers": broker.bootstrap})
     foreign.produce(prefix + book, value=value, partition=0)
@@ -228,7 +230,7 @@ def test_a_book_is_read_on_after_its_client_got_no_answer(make_kafka_log: MakeKa
     log = make_kafka_log(timeout_s=2)
     log.create_topic("t", partitions=1)
     log.append("t", records(["a"]), partition=0)
-    with log.consume("q", "t", settings=QueueSettings(lock_ms=LOCK_MS)) as consumer:
+    with consume_queue(log, "q", "t", settings=QueueSettings(lock_ms=LOCK_MS)) as consumer:
         deaf = consumer._book._consumer
         deaf.unassign()  # as one that forgot its brokers, it never gets anything again
         with pytest.raises(Unreachable):

@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 
 from headrace import faults
+from headrace.consume import consume_queue
 from headrace.errors import DiskFull, PositionLost, UsageError
 from headrace.log import EmbeddedLog, Partition, TopicSettings, records
 from headrace.log.embedded import coordinator, queue_book
 from headrace.log.queues import QueueSettings
 from headrace.testing.log.suite import rows, start_process, values
+from log.coordinating import coordinator_of
 
 DEAD = Partition("t.q.dead", 0)
 LONG = QueueSettings(max_deliveries=2, lock_ms=600_000)
@@ -35,7 +37,7 @@ def log(tmp_path: Path) -> Iterator[EmbeddedLog]:
 
 def pass_time(log: EmbeddedLog) -> None:
     """Let the time of everything that is handed out be over."""
-    with log._coordinator.step() as connection:
+    with coordinator_of(log).step() as connection:
         connection.execute("UPDATE deliveries SET taken_ms = taken_ms - 600000 WHERE taken_ms >= 0")
 
 
@@ -47,14 +49,14 @@ def test_a_dead_letter_is_stored_once_whoever_dies(
     log: EmbeddedLog, tmp_path: Path, point: str
 ) -> None:
     log.append("t", records([str(n) for n in range(6)]), partition=0)
-    consumer = log.consume("q", "t", settings=LONG)
+    consumer = consume_queue(log, "q", "t", settings=LONG)
     got = consumer.poll(max_records=6)
     for crash in range(3):
         faults.arm(point)
         with pytest.raises(faults.Crash):
             consumer.reject([got[crash]])
     faults.arm(point)
-    other = EmbeddedLog(tmp_path / "log", sync=False).consume("q", "t", settings=LONG)
+    other = consume_queue(EmbeddedLog(tmp_path / "log", sync=False), "q", "t", settings=LONG)
     with pytest.raises(faults.Crash):
         other.poll(timeout_s=0)
     assert other.poll(timeout_s=0) == []
@@ -65,17 +67,18 @@ def test_a_dead_letter_is_stored_once_whoever_dies(
     assert [letter["headers"][1]["value"] for letter in letters] == [
         f"t/0@{n}".encode() for n in range(6)
     ]
-    with log._coordinator.look() as connection:
+    with coordinator_of(log).look() as connection:
         assert connection.execute("SELECT count(*) FROM deliveries").fetchone() == (0,)
         assert connection.execute("SELECT open_records FROM cursors").fetchone() == (0,)
 
 
 REJECTS = """
 import sys
+from headrace.consume import consume_queue
 from headrace.log import EmbeddedLog
 from headrace.log.queues import QueueSettings
 log = EmbeddedLog(sys.argv[1], sync=False)
-consumer = log.consume("q", "t", settings=QueueSettings(max_deliveries=2, lock_ms=600_000))
+consumer = consume_queue(log, "q", "t", settings=QueueSettings(max_deliveries=2, lock_ms=600_000))
 while got := consumer.poll(max_records=2, timeout_s=0):
     consumer.reject(got)
 """
@@ -95,7 +98,7 @@ def test_a_consumer_killed_between_the_steps_of_a_dead_letter(
 
 def test_records_in_the_hands_of_the_dead_come_back(log: EmbeddedLog) -> None:
     log.append("t", records(["a", "b"]), partition=0)
-    consumer = log.consume("q", "t", settings=LONG)
+    consumer = consume_queue(log, "q", "t", settings=LONG)
     faults.arm("queue_after_take")
     with pytest.raises(faults.Crash):
         consumer.poll()
@@ -109,9 +112,9 @@ def test_records_in_the_hands_of_the_dead_come_back(log: EmbeddedLog) -> None:
 
 def test_times_from_before_a_reboot_have_passed(log: EmbeddedLog) -> None:
     log.append("t", records(["a"]), partition=0)
-    consumer = log.consume("q", "t", settings=LONG)
+    consumer = consume_queue(log, "q", "t", settings=LONG)
     held = consumer.poll()
-    with log._coordinator.step() as connection:
+    with coordinator_of(log).step() as connection:
         connection.execute("UPDATE deliveries SET taken_ms = taken_ms + 10000000")
     assert consumer.acknowledge(held) == held
     assert [each.deliveries for each in consumer.poll()] == [2]
@@ -119,13 +122,13 @@ def test_times_from_before_a_reboot_have_passed(log: EmbeddedLog) -> None:
 
 def test_a_queue_without_its_book_begins_anew_and_loses_no_dead_letter(log: EmbeddedLog) -> None:
     log.append("t", records(["a", "b"]), partition=0)
-    consumer = log.consume("q", "t")
+    consumer = consume_queue(log, "q", "t")
     consumer.reject(consumer.poll())
     log.close()
     for file in log._path.glob(f"{coordinator.FILE}*"):
         file.unlink()
     again = EmbeddedLog(log._path, sync=False)
-    consumer = again.consume("q", "t")
+    consumer = consume_queue(again, "q", "t")
     got = consumer.poll()
     assert [each.value for each in got] == [b"a", b"b"]
     consumer.reject(got)
@@ -138,7 +141,7 @@ def test_records_that_retention_removed_are_said_once(tmp_path: Path) -> None:
     log.create_topic("t", partitions=1)
     for value in ("a", "b", "c", "d", "e"):
         log.append("t", records([value]), partition=0)
-    consumer = log.consume("q", "t", settings=LONG)
+    consumer = consume_queue(log, "q", "t", settings=LONG)
     held = consumer.poll(max_records=2)
     consumer.release(held[:1])
     log.change_topic("t", settings=TopicSettings(retention_bytes=1))
@@ -162,7 +165,7 @@ def test_records_that_retention_removed_are_said_once(tmp_path: Path) -> None:
 
 
 def test_new_partitions_and_new_topics_are_noticed(log: EmbeddedLog) -> None:
-    consumer = log.consume("q", "t", settings=LONG._replace(start="latest"))
+    consumer = consume_queue(log, "q", "t", settings=LONG._replace(start="latest"))
     log.change_topic("t", partitions=3)
     log.append("t", records(["a"]), partition=2)
     got = consumer.poll()
@@ -180,7 +183,7 @@ def test_new_partitions_and_new_topics_are_noticed(log: EmbeddedLog) -> None:
 
 def test_a_dead_letter_topic_that_was_deleted_is_made_again(log: EmbeddedLog) -> None:
     log.append("t", records(["a", "b"]), partition=0)
-    consumer = log.consume("q", "t", settings=LONG)
+    consumer = consume_queue(log, "q", "t", settings=LONG)
     one, two = consumer.poll()
     consumer.reject([one])
     log.delete_topic("t.q.dead")
@@ -192,7 +195,7 @@ def test_a_dead_letter_that_cannot_be_stored_holds_back_new_work(
     log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append("t", records(["a", "b"]), partition=0)
-    consumer = log.consume("q", "t", settings=LONG)
+    consumer = consume_queue(log, "q", "t", settings=LONG)
     (a,) = consumer.poll(max_records=1)
 
     def refuse(*_: object, **__: object) -> None:
@@ -212,7 +215,7 @@ def test_a_partition_has_so_many_open_records_at_most(
 ) -> None:
     monkeypatch.setattr(queue_book, "MAX_OPEN_RECORDS", 10)
     log.append("t", records([str(n) for n in range(25)]), partition=0)
-    consumer = log.consume("q", "t", settings=LONG)
+    consumer = consume_queue(log, "q", "t", settings=LONG)
     got = consumer.poll()
     assert len(got) == 10
     assert consumer.poll(timeout_s=0) == []
@@ -228,7 +231,7 @@ def test_many_dead_letters_are_appended_in_batches(
 ) -> None:
     monkeypatch.setattr(queue_book, "MAX_DEAD_BATCH_RECORDS", 4)
     log.append("t", records([str(n) for n in range(10)]), partition=0)
-    consumer = log.consume("q", "t", settings=LONG)
+    consumer = consume_queue(log, "q", "t", settings=LONG)
     consumer.reject(consumer.poll())
     assert values(log, DEAD) == [str(n).encode() for n in range(10)]
     assert log.last_sequence(DEAD, "queue:q:t") == 3
@@ -236,7 +239,7 @@ def test_many_dead_letters_are_appended_in_batches(
 
 def test_a_child_process_consumes_for_itself(log: EmbeddedLog) -> None:
     log.append("t", records(["a", "b"]), partition=0)
-    consumer = log.consume("q", "t", settings=LONG)
+    consumer = consume_queue(log, "q", "t", settings=LONG)
     held = consumer.poll(max_records=1)
     pid = os.fork()
     if pid == 0:
@@ -247,7 +250,7 @@ def test_a_child_process_consumes_for_itself(log: EmbeddedLog) -> None:
             except UsageError as error:
                 assert "this is its child" in str(error)  # noqa: PT017 - in the child
                 consumer.close()
-                own = log.consume("q", "t", settings=LONG)
+                own = consume_queue(log, "q", "t", settings=LONG)
                 code = own.acknowledge(own.poll()) != []
         finally:
             os._exit(code)
@@ -258,6 +261,7 @@ def test_a_child_process_consumes_for_itself(log: EmbeddedLog) -> None:
 
 ROUNDS = """
 import os, random, signal, sys, time
+from headrace.consume import consume_queue
 from headrace.log import EmbeddedLog, records
 from headrace.log.queues import QueueSettings
 path, rounds = sys.argv[1], int(sys.argv[2])
@@ -266,7 +270,7 @@ records(["warm"])
 
 def work(own):
     log = EmbeddedLog(path, sync=False)
-    consumer = log.consume("q", "t", settings=QueueSettings(max_deliveries=4, lock_ms=100))
+    consumer = consume_queue(log, "q", "t", settings=QueueSettings(max_deliveries=4, lock_ms=100))
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     begun, done = os.open(path + "/../begun", flags), os.open(path + "/../done", flags)
     while True:
@@ -302,7 +306,7 @@ def test_rounds_of_killed_consumers_lose_nothing_and_no_dead_letter_is_stored_tw
     log.append("t", records(keys, keys=keys))
     subprocess.run([sys.executable, "-c", ROUNDS, str(tmp_path / "log"), "12"], check=True)
     settings = QueueSettings(max_deliveries=4, lock_ms=100)
-    consumer = log.consume("q", "t", settings=settings)
+    consumer = consume_queue(log, "q", "t", settings=settings)
     rest: list[bytes] = []
     quiet_since = time.monotonic()
     while time.monotonic() - quiet_since < 0.4:
@@ -321,7 +325,7 @@ def test_rounds_of_killed_consumers_lose_nothing_and_no_dead_letter_is_stored_tw
     # What was acknowledged just before a kill was done, but nobody could write that down.
     begun = set((tmp_path / "begun").read_bytes().split())
     assert {key.encode() for key in keys} - set(said) <= begun
-    with log._coordinator.look() as connection:
+    with coordinator_of(log).look() as connection:
         assert connection.execute("SELECT count(*) FROM deliveries").fetchone() == (0,)
         assert connection.execute("SELECT sum(open_records) FROM cursors").fetchone() == (0,)
     log.close()

@@ -1,17 +1,13 @@
-"""The part of the embedded log that readers share: groups and queues.
+"""Groups and queues of the embedded log.
 
-Promises, besides those of `groups.Groups` and `queues.Queues`:
-- A log that nobody joined or consumed has no file for it.
-- Closing the log closes what was joined and consumed through it.
+Promise: a log that nobody joined or consumed has no file for it.
 """
 
-import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from headrace.errors import (
     GroupNotFound,
-    HeadraceError,
     TopicNotFound,
 )
 from headrace.log.base import Partition
@@ -22,21 +18,19 @@ from headrace.log.embedded.membership import GroupBook, is_alive
 from headrace.log.embedded.offsets import Committed, Offsets
 from headrace.log.embedded.queue_consumer import EmbeddedQueueConsumer
 from headrace.log.group_refusals import check_reset, group_active, group_not_found
-from headrace.log.groups import Group, GroupMember, MemberSettings, Revoked, check_join
-from headrace.log.names import check_group_name, refuse_reserved
-from headrace.log.queues import QueueSettings, check_consume
+from headrace.log.groups import Group, GroupMember, MemberSettings, Revoked
+from headrace.log.queues import QueueSettings
 
-__all__ = ["SharedReading"]
+__all__ = ["EmbeddedSharedReading"]
 
 
-class SharedReading:
+class EmbeddedSharedReading:
     """`Groups` and `Queues`, over the inner side of a log."""
 
     def __init__(self, inside: Inside) -> None:
         self._inside = inside
-        self._coordinator = Coordinator(inside.path, sync=inside.sync)
+        self.coordinator = Coordinator(inside.path, sync=inside.sync)
         self._offsets = Offsets(inside)
-        self._open: weakref.WeakSet[EmbeddedMember | EmbeddedQueueConsumer] = weakref.WeakSet()
 
     def join(
         self,
@@ -47,20 +41,18 @@ class SharedReading:
         on_revoke: Revoked | None = None,
     ) -> EmbeddedMember:
         """Take part in a group that reads the topics. TopicNotFound, UsageError."""
-        check_join(group, topics, settings)
         for topic in topics:
             self._inside.stored(topic)
         member = EmbeddedMember(
             self._inside,
-            self._coordinator,
+            self.coordinator,
             self._offsets,
             group=group,
             topics=topics,
             settings=settings,
             on_revoke=on_revoke,
         )
-        self._open.add(member)
-        return member
+        return self._inside.clients.add(member)
 
     def consume(
         self,
@@ -70,16 +62,14 @@ class SharedReading:
         settings: QueueSettings = QueueSettings(),  # noqa: B008 - a frozen value
     ) -> EmbeddedQueueConsumer:
         """Compete for the records of a topic. TopicNotFound, UsageError."""
-        check_consume(queue, topic, settings)
         consumer = EmbeddedQueueConsumer(
-            self._inside, self._coordinator, queue=queue, topic=topic, settings=settings
+            self._inside, self.coordinator, queue=queue, topic=topic, settings=settings
         )
-        self._open.add(consumer)
-        return consumer
+        return self._inside.clients.add(consumer)
 
     def groups(self) -> list[Group]:
         """Return all groups that have members or offsets, by name."""
-        with self._coordinator.look() as connection:
+        with self.coordinator.look() as connection:
             named = {name for (name,) in connection.execute("SELECT group_name FROM members")}
         self._offsets.catch_up()
         found = []
@@ -94,7 +84,7 @@ class SharedReading:
         return self._group(name)
 
     def _group(self, name: str) -> Group:
-        with self._coordinator.look() as connection:
+        with self.coordinator.look() as connection:
             book = GroupBook(connection, name)
             members = book.members()
             now = now_ms()
@@ -118,10 +108,7 @@ class SharedReading:
 
         GroupActive: it has members. PositionLost: an offset is not in the log.
         """
-        check_group_name(name)
-        for place in offsets:
-            refuse_reserved(place.topic)
-        with self._coordinator.step() as connection:
+        with self.coordinator.step() as connection:
             self._check_inactive(GroupBook(connection, name), name, "reset")
             stored: dict[Partition, Committed] = {}
             for place, offset in offsets.items():
@@ -132,7 +119,7 @@ class SharedReading:
 
     def delete_group(self, name: str) -> None:
         """Forget a group. GroupNotFound, GroupActive."""
-        with self._coordinator.step() as connection:
+        with self.coordinator.step() as connection:
             book = GroupBook(connection, name)
             self._check_inactive(book, name, "deleted")
             self._offsets.catch_up()
@@ -147,8 +134,6 @@ class SharedReading:
         if members := book.members():
             raise group_active(name, [member.id for member in members], done)
 
-    def _close_shared_reading(self) -> None:
-        for reader in list(self._open):
-            with suppress(HeadraceError):  # its session ends by itself
-                reader.close()
-        self._coordinator.close()
+    def close(self) -> None:
+        """Let go of the file."""
+        self.coordinator.close()

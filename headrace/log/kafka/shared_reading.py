@@ -1,36 +1,29 @@
-"""The part of the log on Kafka that readers share: groups and queues.
+"""Groups and queues of the log on Kafka.
 
-Promises, besides those of `groups.Groups` and `queues.Queues`:
-- Groups are Kafka's own: other clients, and Kafka's tools, see them and read with them.
-- Closing the log closes what was joined and consumed through it.
+Promise: groups are Kafka's own: other clients, and Kafka's tools, see them and read with them.
 """
 
-import weakref
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
-from headrace.errors import HeadraceError
 from headrace.log.base import Partition
 from headrace.log.checks import check_partition
 from headrace.log.group_refusals import check_reset
-from headrace.log.groups import Group, MemberSettings, Revoked, check_join
+from headrace.log.groups import Group, MemberSettings, Revoked
 from headrace.log.kafka.groups import KafkaGroups
 from headrace.log.kafka.inside import Inside
 from headrace.log.kafka.members import KafkaMember
 from headrace.log.kafka.queue_consumer import KafkaQueueConsumer
-from headrace.log.names import check_group_name, refuse_reserved
-from headrace.log.queues import QueueSettings, check_consume
+from headrace.log.queues import QueueSettings
 
-__all__ = ["SharedReading"]
+__all__ = ["KafkaSharedReading"]
 
 
-class SharedReading:
+class KafkaSharedReading:
     """`Groups` and `Queues`, over the inner side of a log."""
 
     def __init__(self, inside: Inside) -> None:
         self._inside = inside
         self._groups = KafkaGroups(inside.cluster, inside.topics, inside.prefix)
-        self._readers_open: weakref.WeakSet[KafkaMember | KafkaQueueConsumer] = weakref.WeakSet()
 
     def join(
         self,
@@ -41,8 +34,6 @@ class SharedReading:
         on_revoke: Revoked | None = None,
     ) -> KafkaMember:
         """Take part in a group that reads the topics. TopicNotFound, UsageError."""
-        self._inside.check_open()
-        check_join(group, topics, settings)
         for topic in topics:
             self._inside.topics.find(topic)
         # What a dead member with our name left undecided would keep the group's offsets from us.
@@ -50,17 +41,14 @@ class SharedReading:
         member = KafkaMember(
             self._inside, group=group, reads=topics, settings=settings, on_revoke=on_revoke
         )
-        self._readers_open.add(member)
-        return member
+        return self._inside.clients.add(member)
 
     def groups(self) -> list[Group]:
         """Return all groups of the prefix that have members or offsets, by name."""
-        self._inside.check_open()
         return self._groups.find_all()
 
     def group(self, name: str) -> Group:
         """Return one group. GroupNotFound."""
-        self._inside.check_open()
         return self._groups.find(name)
 
     def reset_group(self, name: str, offsets: Mapping[Partition, int]) -> None:
@@ -68,10 +56,7 @@ class SharedReading:
 
         GroupActive: it has members. PositionLost: an offset is not in the log.
         """
-        self._inside.check_open()
-        check_group_name(name)
         for place in offsets:
-            refuse_reserved(place.topic)
             check_partition(place, self._inside.topics.find(place.topic).topic)
         extents = self._inside.offsets.extents(offsets)
         for place, offset in offsets.items():
@@ -80,7 +65,6 @@ class SharedReading:
 
     def delete_group(self, name: str) -> None:
         """Forget a group. GroupNotFound, GroupActive."""
-        self._inside.check_open()
         self._groups.delete(name)
 
     def consume(
@@ -91,14 +75,9 @@ class SharedReading:
         settings: QueueSettings = QueueSettings(),  # noqa: B008 - a frozen value
     ) -> KafkaQueueConsumer:
         """Compete for the records of a topic. TopicNotFound, UsageError."""
-        self._inside.check_open()
-        check_consume(queue, topic, settings)
         self._inside.topics.find(topic)
         consumer = KafkaQueueConsumer(self._inside, queue=queue, topic=topic, settings=settings)
-        self._readers_open.add(consumer)
-        return consumer
+        return self._inside.clients.add(consumer)
 
-    def _close_shared_reading(self) -> None:
-        for reader in list(self._readers_open):
-            with suppress(HeadraceError):  # its session ends by itself
-                reader.close()
+    def close(self) -> None:
+        """Do nothing: members and consumers close their own clients."""

@@ -1,0 +1,105 @@
+"""How readers share a log's topics: in groups, by partition, and through queues, by record.
+
+Promise: closing the log closes what was joined and consumed through it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from headrace.errors import UsageError
+from headrace.log.base import Log, Partition
+from headrace.log.embedded import EmbeddedLog
+from headrace.log.embedded.shared_reading import EmbeddedSharedReading
+from headrace.log.groups import Group, Groups, Member, MemberSettings, Revoked, check_join
+from headrace.log.names import check_group_name, refuse_reserved
+from headrace.log.queues import QueueConsumer, Queues, QueueSettings, check_consume
+
+__all__ = [
+    "SharedReading",
+    "consume_queue",
+    "delete_group",
+    "find_group",
+    "join_group",
+    "list_groups",
+    "reset_group",
+    "shared_reading",
+]
+
+
+class SharedReading(Groups, Queues, Protocol):
+    """What keeps the groups and queues of a log."""
+
+
+def join_group(
+    log: Log,
+    group: str,
+    topics: Sequence[str],
+    *,
+    settings: MemberSettings = MemberSettings(),  # noqa: B008 - a frozen value
+    on_revoke: Revoked | None = None,
+) -> Member:
+    """Take part in a group that reads the topics. TopicNotFound, UsageError."""
+    shared = shared_reading(log)
+    check_join(group, topics, settings)
+    return shared.join(group, topics, settings=settings, on_revoke=on_revoke)
+
+
+def list_groups(log: Log) -> list[Group]:
+    """Return all groups that have members or offsets, by name."""
+    return shared_reading(log).groups()
+
+
+def find_group(log: Log, name: str) -> Group:
+    """Return one group. GroupNotFound."""
+    return shared_reading(log).group(name)
+
+
+def reset_group(log: Log, name: str, offsets: Mapping[Partition, int]) -> None:
+    """Let a group go on at other offsets; it is made if it is not there.
+
+    GroupActive: it has members. PositionLost: an offset is not in the log.
+    """
+    shared = shared_reading(log)
+    check_group_name(name)
+    for place in offsets:
+        refuse_reserved(place.topic)
+    shared.reset_group(name, offsets)
+
+
+def delete_group(log: Log, name: str) -> None:
+    """Forget a group. GroupNotFound, GroupActive."""
+    shared_reading(log).delete_group(name)
+
+
+def consume_queue(
+    log: Log,
+    queue: str,
+    topic: str,
+    *,
+    settings: QueueSettings = QueueSettings(),  # noqa: B008 - a frozen value
+) -> QueueConsumer:
+    """Compete for the records of a topic. TopicNotFound, UsageError."""
+    shared = shared_reading(log)
+    check_consume(queue, topic, settings)
+    return shared.consume(queue, topic, settings=settings)
+
+
+def shared_reading(log: Log) -> SharedReading:
+    """Return what keeps the groups and queues of a log, made once. UsageError: it is closed."""
+    if isinstance(log, EmbeddedLog):
+        embedded = log.inside
+        embedded.check_open()
+        return embedded.clients.share(
+            EmbeddedSharedReading, lambda: EmbeddedSharedReading(embedded)
+        )
+    from headrace.log.kafka import KafkaLog  # needs confluent-kafka, which is an extra
+    from headrace.log.kafka.shared_reading import KafkaSharedReading
+
+    if isinstance(log, KafkaLog):
+        inside = log.inside
+        inside.check_open()
+        return inside.clients.share(KafkaSharedReading, lambda: KafkaSharedReading(inside))
+    raise UsageError(
+        f"{log}: groups and queues are kept by an EmbeddedLog or a KafkaLog, not by a "
+        f"{type(log).__name__}. Open one of these."
+    )
