@@ -44,7 +44,7 @@ ROOMS = [
     "testing",
     "cli",
 ]
-PURE = {"log", "schema", "model", "time", "aggregates", "operators", "reference"}
+PURE = {"log", "consume", "schema", "model", "time", "aggregates", "operators", "reference"}
 FILES = sorted((ROOT / "headrace").rglob("*.py"))
 
 

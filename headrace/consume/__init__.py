@@ -1,5 +1,8 @@
-"""Clients of the log: consumer groups and queues."""
+"""Clients of the log: producers with a buffer, consumer groups, queues."""
 
+from headrace.consume.groups import Group, GroupMember, Lag, Member, MemberSettings, Polled, lag
+from headrace.consume.queues import DEAD_HEADERS, Delivery, QueueConsumer, QueueSettings
+from headrace.consume.sender import Sender, SenderStatus, Sent
 from headrace.consume.shared_reading import (
     consume_queue,
     delete_group,
@@ -10,10 +13,24 @@ from headrace.consume.shared_reading import (
 )
 
 __all__ = [
+    "DEAD_HEADERS",
+    "Delivery",
+    "Group",
+    "GroupMember",
+    "Lag",
+    "Member",
+    "MemberSettings",
+    "Polled",
+    "QueueConsumer",
+    "QueueSettings",
+    "Sender",
+    "SenderStatus",
+    "Sent",
     "consume_queue",
     "delete_group",
     "find_group",
     "join_group",
+    "lag",
     "list_groups",
     "reset_group",
 ]

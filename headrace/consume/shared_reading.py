@@ -6,13 +6,13 @@ Promise: closing the log closes what was joined and consumed through it.
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from headrace.consume.embedded.shared_reading import EmbeddedSharedReading
+from headrace.consume.groups import Group, Groups, Member, MemberSettings, Revoked, check_join
+from headrace.consume.queues import QueueConsumer, Queues, QueueSettings, check_consume
 from headrace.errors import UsageError
 from headrace.log.base import Log, Partition
 from headrace.log.embedded import EmbeddedLog
-from headrace.log.embedded.shared_reading import EmbeddedSharedReading
-from headrace.log.groups import Group, Groups, Member, MemberSettings, Revoked, check_join
 from headrace.log.names import check_group_name, refuse_reserved
-from headrace.log.queues import QueueConsumer, Queues, QueueSettings, check_consume
 
 __all__ = [
     "SharedReading",
@@ -92,8 +92,8 @@ def shared_reading(log: Log) -> SharedReading:
         return embedded.clients.share(
             EmbeddedSharedReading, lambda: EmbeddedSharedReading(embedded)
         )
+    from headrace.consume.kafka.shared_reading import KafkaSharedReading
     from headrace.log.kafka import KafkaLog  # needs confluent-kafka, which is an extra
-    from headrace.log.kafka.shared_reading import KafkaSharedReading
 
     if isinstance(log, KafkaLog):
         inside = log.inside

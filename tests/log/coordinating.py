@@ -1,9 +1,9 @@
 """The file where members and consumers of an embedded log meet, for tests that look into it."""
 
+from headrace.consume.embedded.coordinator import Coordinator
+from headrace.consume.embedded.shared_reading import EmbeddedSharedReading
 from headrace.consume.shared_reading import shared_reading
 from headrace.log import EmbeddedLog
-from headrace.log.embedded.coordinator import Coordinator
-from headrace.log.embedded.shared_reading import EmbeddedSharedReading
 
 
 def coordinator_of(log: EmbeddedLog) -> Coordinator:

@@ -9,8 +9,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.consume.embedded.assignment import assign
 from headrace.log.base import Partition
-from headrace.log.embedded.assignment import assign
 
 TOPICS = ["a", "b", "c"]
 

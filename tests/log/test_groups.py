@@ -17,6 +17,10 @@ import pytest
 
 from headrace import faults
 from headrace.consume import delete_group, find_group, join_group, list_groups, reset_group
+from headrace.consume.embedded import coordinator
+from headrace.consume.embedded.member import EmbeddedMember
+from headrace.consume.embedded.membership import GroupBook
+from headrace.consume.groups import MemberSettings
 from headrace.errors import (
     DiskFull,
     HeadraceError,
@@ -29,10 +33,6 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.log import Append, EmbeddedLog, Partition, TopicSettings, records
-from headrace.log.embedded import coordinator
-from headrace.log.embedded.member import EmbeddedMember
-from headrace.log.embedded.membership import GroupBook
-from headrace.log.groups import MemberSettings
 from headrace.log.names import GROUPS_TOPIC
 from headrace.testing.log.suite import rows, values
 from log.coordinating import coordinator_of
@@ -333,7 +333,7 @@ def test_errors_of_sqlite_are_translated(code: int, kind: type[HeadraceError]) -
 def test_a_heartbeat_that_fails_shows_at_the_next_poll(
     log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headrace.log.embedded import member as module
+    from headrace.consume.embedded import member as module
 
     def fail(*_: object) -> bool:
         raise DiskFull("no space left, for the test")
@@ -431,7 +431,7 @@ import os, random, signal, sys, time
 from headrace.consume import join_group
 from headrace.errors import MemberFenced
 from headrace.log import Append, EmbeddedLog, records
-from headrace.log.groups import MemberSettings
+from headrace.consume.groups import MemberSettings
 path, rounds, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 chance = random.Random(seed)
 records(["warm"])

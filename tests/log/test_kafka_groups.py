@@ -12,7 +12,15 @@ from broker import SASL_USER, Broker
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from headrace.consume import find_group, join_group, list_groups, reset_group
+from headrace.consume import (
+    MemberSettings,
+    Polled,
+    find_group,
+    join_group,
+    list_groups,
+    reset_group,
+)
+from headrace.consume.kafka.member import KafkaMember
 from headrace.errors import (
     AccessDenied,
     GroupActive,
@@ -21,8 +29,7 @@ from headrace.errors import (
     TopicNotFound,
     UsageError,
 )
-from headrace.log import Append, KafkaLog, MemberSettings, Partition, Polled, records
-from headrace.log.kafka.members import KafkaMember
+from headrace.log import Append, KafkaLog, Partition, records
 from headrace.testing.log.suite import values
 
 from .conftest import Begin, MakeKafkaLog
@@ -149,7 +156,7 @@ def test_what_retention_removes_under_a_reader_is_position_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # So little is fetched ahead that the records are gone before it is their turn.
-    monkeypatch.setattr("headrace.log.kafka.intake.MAX_RECORDS", 1)
+    monkeypatch.setattr("headrace.consume.kafka.intake.MAX_RECORDS", 1)
     log = make_kafka_log({**QUICK, "queued.min.messages": "1", "max.partition.fetch.bytes": "1000"})
     log.create_topic("t", partitions=1)
     for _ in range(20):

@@ -10,10 +10,10 @@ from contextlib import suppress
 import pytest
 from broker import Broker
 
-from headrace.consume import consume_queue, find_group, join_group
+from headrace.consume import Delivery, consume_queue, find_group, join_group
+from headrace.consume.kafka.member import KafkaMember
 from headrace.errors import Unreachable
-from headrace.log import Delivery, KafkaLog, Partition, records
-from headrace.log.kafka.members import KafkaMember
+from headrace.log import KafkaLog, Partition, records
 
 from .conftest import MakeKafkaLog
 

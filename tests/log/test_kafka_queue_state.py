@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis.strategies import DrawFn, composite, integers, lists, sampled_from, tuples
 
-from headrace.log.kafka.queue_book import book_name
-from headrace.log.kafka.queue_state import Entry, QueueState
-from headrace.log.queue_records import DeadRow, Held
-from headrace.log.queues import QueueSettings
+from headrace.consume.kafka.queue_book import book_name
+from headrace.consume.kafka.queue_state import Entry, QueueState
+from headrace.consume.queue_records import DeadRow, Held
+from headrace.consume.queues import QueueSettings
 
 LOCK_MS = 100
 SETTINGS = QueueSettings(max_deliveries=2, lock_ms=LOCK_MS, dead_letters="d")._asdict()

@@ -16,11 +16,11 @@ from confluent_kafka import Producer as KafkaProducer
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from headrace.consume import consume_queue
+from headrace.consume import Delivery, QueueSettings, consume_queue
+from headrace.consume.kafka import queue_book
+from headrace.consume.kafka.queue_consumer import KafkaQueueConsumer
 from headrace.errors import InvalidTopic, LogError, PositionLost, Unreachable
-from headrace.log import Append, Delivery, KafkaLog, Partition, QueueSettings, records
-from headrace.log.kafka import queue_book
-from headrace.log.kafka.queue_consumer import KafkaQueueConsumer
+from headrace.log import Append, KafkaLog, Partition, records
 from headrace.testing.log.suite import rows, values
 
 from .conftest import MakeKafkaLog
@@ -32,7 +32,8 @@ LOCK_MS = 1_000
 GIVES_BACK = """
 import sys
 from headrace.consume import consume_queue
-from headrace.log import KafkaLog, QueueSettings
+from headrace.consume import QueueSettings
+from headrace.log import KafkaLog
 log = KafkaLog({"bootstrap.servers": sys.argv[1]}, prefix=sys.argv[2])
 settings = QueueSettings(max_deliveries=1, lock_ms=int(sys.argv[3]))
 consumer = consume_queue(log, "q", "t", settings=settings)

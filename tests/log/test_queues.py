@@ -15,10 +15,10 @@ import pytest
 
 from headrace import faults
 from headrace.consume import consume_queue
+from headrace.consume.embedded import coordinator, queue_book
+from headrace.consume.queues import QueueSettings
 from headrace.errors import DiskFull, PositionLost, UsageError
 from headrace.log import EmbeddedLog, Partition, TopicSettings, records
-from headrace.log.embedded import coordinator, queue_book
-from headrace.log.queues import QueueSettings
 from headrace.testing.log.suite import rows, start_process, values
 from log.coordinating import coordinator_of
 
@@ -76,7 +76,7 @@ REJECTS = """
 import sys
 from headrace.consume import consume_queue
 from headrace.log import EmbeddedLog
-from headrace.log.queues import QueueSettings
+from headrace.consume.queues import QueueSettings
 log = EmbeddedLog(sys.argv[1], sync=False)
 consumer = consume_queue(log, "q", "t", settings=QueueSettings(max_deliveries=2, lock_ms=600_000))
 while got := consumer.poll(max_records=2, timeout_s=0):
@@ -263,7 +263,7 @@ ROUNDS = """
 import os, random, signal, sys, time
 from headrace.consume import consume_queue
 from headrace.log import EmbeddedLog, records
-from headrace.log.queues import QueueSettings
+from headrace.consume.queues import QueueSettings
 path, rounds = sys.argv[1], int(sys.argv[2])
 chance = random.Random(5)
 records(["warm"])

@@ -17,10 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers, lists, none, one_of, text
 
+from headrace.consume import Sender, Sent
+from headrace.consume import sender as sender_module
+from headrace.consume.outgoing import OutgoingBatch, make_record
 from headrace.errors import BufferFull, LogError, Unreachable, UsageError
-from headrace.log import EmbeddedLog, Log, Partition, Range, Sender, Sent
-from headrace.log import sender as sender_module
-from headrace.log.outgoing import OutgoingBatch, make_record
+from headrace.log import EmbeddedLog, Log, Partition, Range
 from headrace.log.records import check_records, share_out
 from headrace.testing.log.sending import LONG_MS, WatchedLog, wait_until
 from headrace.testing.log.suite import values
@@ -29,7 +30,8 @@ PLACE = Partition("t", 0)
 
 SEND_AND_DIE = """
 import os, signal, sys
-from headrace.log import EmbeddedLog, Sender
+from headrace.consume import Sender
+from headrace.log import EmbeddedLog
 from headrace.log.embedded.files import OpenFile
 OpenFile.sync = lambda file: signal.pause()  # a sync that never ends
 sender = Sender(EmbeddedLog(sys.argv[1]), acks=1, linger_ms=1)
@@ -40,7 +42,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 END_WITHOUT_CLOSING = """
 import sys
-from headrace.log import EmbeddedLog, Sender
+from headrace.consume import Sender
+from headrace.log import EmbeddedLog
 sender = Sender(EmbeddedLog(sys.argv[1]), linger_ms=0)
 sender.send("t", "acknowledged").result(10)
 slow = Sender(EmbeddedLog(sys.argv[1]), linger_ms=600_000)

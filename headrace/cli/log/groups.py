@@ -10,8 +10,8 @@ from headrace.cli.log.starts import START_HELP, check_start, find_offsets
 from headrace.cli.output import JsonOption, make_table, show_json, show_renderable, show_text
 
 if TYPE_CHECKING:
+    from headrace.consume.groups import Group
     from headrace.log import Log
-    from headrace.log.groups import Group
 
 __all__ = ["GroupArgument", "groups_app"]
 
@@ -46,7 +46,7 @@ def show_groups(
 
 
 def _summary(log: "Log", group: "Group") -> dict[str, Any]:
-    from headrace.log.groups import lag
+    from headrace.consume.groups import lag
 
     behind = lag(log, group)
     return {
@@ -61,7 +61,7 @@ def _summary(log: "Log", group: "Group") -> dict[str, Any]:
 def describe(group: GroupArgument, project: ProjectOption = None, json: JsonOption = False) -> None:
     """Show a group's members, and its offset and lag in every partition."""
     from headrace.consume import find_group
-    from headrace.log.groups import lag
+    from headrace.consume.groups import lag
 
     with project_log(find_config(project)) as log:
         found = find_group(log, group)

@@ -13,8 +13,8 @@ import pyarrow as pa
 from headrace.cli.log.starts import find_offsets, to_micros
 from headrace.cli.output import moment, printable
 from headrace.consume import join_group
+from headrace.consume.groups import MemberSettings
 from headrace.log import Log, Partition, Range
-from headrace.log.groups import MemberSettings
 
 __all__ = ["TailRecord", "group_records", "record_text", "record_to_json", "tail_records"]
 

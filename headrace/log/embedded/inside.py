@@ -1,4 +1,4 @@
-"""What groups and queues use of their log, beyond what its users may."""
+"""What `consume/` uses of an embedded log, beyond what its users may."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What groups and queues use of their log on Kafka, beyond what its users may."""
+"""What `consume/` uses of a log on Kafka, beyond what its users may."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from headrace.consume import find_group, join_group
+from headrace.consume.groups import Member
 from headrace.errors import RecordTooLarge, UsageError
 from headrace.log.base import MAX_RECORD_BYTES, Append, Log, Partition, Producer
-from headrace.log.groups import Member
 from headrace.log.records import records
 from headrace.testing.log.groups import GroupTests, Join
 from headrace.testing.log.suite import start_process, values
@@ -28,7 +28,7 @@ DIES = """
 import os, signal, sys
 from headrace.consume import join_group
 from headrace.log import Append, records
-from headrace.log.groups import MemberSettings
+from headrace.consume.groups import MemberSettings
 {make_log}
 way, group = sys.argv[1:]
 settings = MemberSettings(session_timeout_ms={session_timeout_ms})

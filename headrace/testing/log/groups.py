@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from headrace.consume import delete_group, find_group, join_group, list_groups, reset_group
+from headrace.consume.groups import Group, Member, MemberSettings, lag
 from headrace.errors import (
     GroupActive,
     GroupNotFound,
@@ -26,7 +27,6 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.log.base import Append, Log, Partition
-from headrace.log.groups import Group, Member, MemberSettings, lag
 from headrace.log.records import records
 from headrace.testing.log.suite import LogSuite, start_process, values
 
@@ -37,7 +37,7 @@ Join = Callable[..., Member]
 JOINS_AND_WAITS = """
 import sys
 from headrace.consume import join_group
-from headrace.log.groups import MemberSettings
+from headrace.consume.groups import MemberSettings
 {make_log}
 settings = MemberSettings(session_timeout_ms={session_timeout_ms})
 member = join_group(log, "g", ["t"], settings=settings)

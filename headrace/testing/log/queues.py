@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from headrace.consume import consume_queue, list_groups
+from headrace.consume.queues import DEAD_HEADERS, Delivery, QueueConsumer, QueueSettings
 from headrace.errors import LogError, TopicNotFound, UsageError
 from headrace.log.base import Log, Partition
-from headrace.log.queues import DEAD_HEADERS, Delivery, QueueConsumer, QueueSettings
 from headrace.log.records import records
 from headrace.testing.log.suite import LogSuite, rows, start_process, values
 
@@ -29,7 +29,7 @@ Consume = Callable[..., QueueConsumer]
 HOLDS_AND_WAITS = """
 import sys, time
 from headrace.consume import consume_queue
-from headrace.log.queues import QueueSettings
+from headrace.consume.queues import QueueSettings
 {make_log}
 consumer = consume_queue(log, "q", "t", settings=QueueSettings(lock_ms={lock_ms}))
 while not (held := consumer.poll(max_records=3)):

@@ -25,9 +25,7 @@ from typing import Any, Self
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from headrace import faults
-from headrace.errors import UsageError
-from headrace.log.base import Append, Partition
-from headrace.log.group_refusals import (
+from headrace.consume.group_refusals import (
     check_group_position,
     commit_before_poll,
     instance_taken,
@@ -36,16 +34,18 @@ from headrace.log.group_refusals import (
     partitions_lost,
     poll_within_poll,
 )
-from headrace.log.groups import MemberSettings, Polled, Revoked
-from headrace.log.kafka.beside import call_beside
+from headrace.consume.groups import MemberSettings, Polled, Revoked
+from headrace.consume.kafka.beside import call_beside
+from headrace.consume.kafka.commits import Commits
+from headrace.consume.kafka.intake import Intake
+from headrace.consume.kafka.placing import Placing
+from headrace.consume.polling import check_poll
+from headrace.errors import UsageError
+from headrace.log.base import Append, Partition
 from headrace.log.kafka.client import LOGGER, LOOK_S, served
-from headrace.log.kafka.commits import Commits
 from headrace.log.kafka.inside import Inside
-from headrace.log.kafka.intake import Intake
-from headrace.log.kafka.placing import Placing
 from headrace.log.kafka.reader import LOST, offset_of, to_arrow
 from headrace.log.kafka.topics import CACHE_S
-from headrace.log.polling import check_poll
 
 __all__ = ["KafkaMember"]
 

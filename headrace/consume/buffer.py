@@ -15,8 +15,8 @@ import time
 from collections import deque
 from typing import NamedTuple
 
+from headrace.consume.outgoing import OutgoingBatch, Record
 from headrace.errors import BufferFull, Unreachable, UsageError
-from headrace.log.outgoing import OutgoingBatch, Record
 
 __all__ = ["Buffer", "Waiting"]
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from confluent_kafka import Message
 
+from headrace.consume.polling import share_evenly
 from headrace.log.base import Partition, Range
 from headrace.log.kafka.reader import offset_of
-from headrace.log.polling import share_evenly
 
 __all__ = ["Intake", "Taken"]
 

@@ -13,9 +13,9 @@ from concurrent.futures import Future
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from headrace.consume.kafka.beside import call_beside
 from headrace.errors import MemberFenced
 from headrace.log.base import Append, Partition
-from headrace.log.kafka.beside import call_beside
 from headrace.log.kafka.client import LOOK_AGAIN_S, check_each
 from headrace.log.kafka.inside import Inside
 from headrace.log.kafka.transactions import GroupOffsets

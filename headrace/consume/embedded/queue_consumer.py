@@ -19,12 +19,10 @@ from typing import Self
 import pyarrow as pa
 
 from headrace import faults
-from headrace.log.base import Extent, Partition, Range
-from headrace.log.embedded.coordinator import Coordinator, now_ms
-from headrace.log.embedded.inside import Inside
-from headrace.log.embedded.queue_book import QueueBook
-from headrace.log.polling import check_poll, share_evenly, wait_for
-from headrace.log.queue_records import (
+from headrace.consume.embedded.coordinator import Coordinator, now_ms
+from headrace.consume.embedded.queue_book import QueueBook
+from headrace.consume.polling import check_poll, share_evenly, wait_for
+from headrace.consume.queue_records import (
     CONSUMER_SILENCE_MS,
     DeadBatch,
     Held,
@@ -34,13 +32,15 @@ from headrace.log.queue_records import (
     make_deliveries,
     read_offsets,
 )
-from headrace.log.queue_refusals import (
+from headrace.consume.queue_refusals import (
     check_foreign,
     consumer_closed,
     consumer_of_parent,
     records_gone,
 )
-from headrace.log.queues import Delivery, QueueSettings, dead_letter_topic
+from headrace.consume.queues import Delivery, QueueSettings, dead_letter_topic
+from headrace.log.base import Extent, Partition, Range
+from headrace.log.embedded.inside import Inside
 
 __all__ = ["EmbeddedQueueConsumer"]
 

@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from headrace.log.embedded.coordinator import now_ms
-from headrace.log.queue_records import (
+from headrace.consume.embedded.coordinator import now_ms
+from headrace.consume.queue_records import (
     CONSUMER_SILENCE_MS,
     MAX_DEAD_BATCH_RECORDS,
     MAX_OPEN_RECORDS,
@@ -25,8 +25,8 @@ from headrace.log.queue_records import (
     DeadRow,
     Held,
 )
-from headrace.log.queue_refusals import other_settings
-from headrace.log.queues import QueueSettings
+from headrace.consume.queue_refusals import other_settings
+from headrace.consume.queues import QueueSettings
 
 __all__ = ["Cursor", "QueueBook", "QueueRow"]
 

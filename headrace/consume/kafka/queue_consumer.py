@@ -23,13 +23,10 @@ from typing import Self
 import pyarrow as pa
 
 from headrace import faults
-from headrace.log.base import Extent, Partition
-from headrace.log.kafka.client import LOGGER
-from headrace.log.kafka.inside import Inside
-from headrace.log.kafka.queue_book import QueueBook, book_name
-from headrace.log.kafka.queue_state import Dying, Gone, Outcome
-from headrace.log.polling import check_poll, wait_for
-from headrace.log.queue_records import (
+from headrace.consume.kafka.queue_book import QueueBook, book_name
+from headrace.consume.kafka.queue_state import Dying, Gone, Outcome
+from headrace.consume.polling import check_poll, wait_for
+from headrace.consume.queue_records import (
     CONSUMER_SILENCE_MS,
     Held,
     append_dead_letters,
@@ -38,14 +35,17 @@ from headrace.log.queue_records import (
     make_deliveries,
     read_offsets,
 )
-from headrace.log.queue_refusals import (
+from headrace.consume.queue_refusals import (
     check_foreign,
     consumer_closed,
     consumer_of_parent,
     other_settings,
     records_gone,
 )
-from headrace.log.queues import Delivery, QueueSettings, dead_letter_topic
+from headrace.consume.queues import Delivery, QueueSettings, dead_letter_topic
+from headrace.log.base import Extent, Partition
+from headrace.log.kafka.client import LOGGER
+from headrace.log.kafka.inside import Inside
 
 __all__ = ["KafkaQueueConsumer"]
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from headrace.consume.queues import Delivery, QueueSettings
 from headrace.errors import PositionLost, UsageError
-from headrace.log.queues import Delivery, QueueSettings
 
 __all__ = [
     "check_foreign",

@@ -5,15 +5,15 @@ Promise: groups are Kafka's own: other clients, and Kafka's tools, see them and 
 
 from collections.abc import Mapping, Sequence
 
+from headrace.consume.group_refusals import check_reset
+from headrace.consume.groups import Group, MemberSettings, Revoked
+from headrace.consume.kafka.groups import KafkaGroups
+from headrace.consume.kafka.member import KafkaMember
+from headrace.consume.kafka.queue_consumer import KafkaQueueConsumer
+from headrace.consume.queues import QueueSettings
 from headrace.log.base import Partition
 from headrace.log.checks import check_partition
-from headrace.log.group_refusals import check_reset
-from headrace.log.groups import Group, MemberSettings, Revoked
-from headrace.log.kafka.groups import KafkaGroups
 from headrace.log.kafka.inside import Inside
-from headrace.log.kafka.members import KafkaMember
-from headrace.log.kafka.queue_consumer import KafkaQueueConsumer
-from headrace.log.queues import QueueSettings
 
 __all__ = ["KafkaSharedReading"]
 

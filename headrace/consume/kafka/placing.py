@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
+from headrace.consume.group_refusals import check_group_position
 from headrace.log.base import Partition
-from headrace.log.group_refusals import check_group_position
 from headrace.log.kafka.client import check_each
 from headrace.log.kafka.inside import Inside
 

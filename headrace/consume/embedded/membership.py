@@ -12,9 +12,9 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from headrace.consume.embedded.assignment import assign
+from headrace.consume.embedded.coordinator import now_ms
 from headrace.log.base import Partition
-from headrace.log.embedded.assignment import assign
-from headrace.log.embedded.coordinator import now_ms
 from headrace.log.embedded.topics import StoredTopic
 
 __all__ = [

@@ -6,20 +6,20 @@ Promise: a log that nobody joined or consumed has no file for it.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from headrace.consume.embedded.coordinator import Coordinator, now_ms
+from headrace.consume.embedded.member import EmbeddedMember
+from headrace.consume.embedded.membership import GroupBook, is_alive
+from headrace.consume.embedded.offsets import Committed, Offsets
+from headrace.consume.embedded.queue_consumer import EmbeddedQueueConsumer
+from headrace.consume.group_refusals import check_reset, group_active, group_not_found
+from headrace.consume.groups import Group, GroupMember, MemberSettings, Revoked
+from headrace.consume.queues import QueueSettings
 from headrace.errors import (
     GroupNotFound,
     TopicNotFound,
 )
 from headrace.log.base import Partition
-from headrace.log.embedded.coordinator import Coordinator, now_ms
 from headrace.log.embedded.inside import Inside
-from headrace.log.embedded.member import EmbeddedMember
-from headrace.log.embedded.membership import GroupBook, is_alive
-from headrace.log.embedded.offsets import Committed, Offsets
-from headrace.log.embedded.queue_consumer import EmbeddedQueueConsumer
-from headrace.log.group_refusals import check_reset, group_active, group_not_found
-from headrace.log.groups import Group, GroupMember, MemberSettings, Revoked
-from headrace.log.queues import QueueSettings
 
 __all__ = ["EmbeddedSharedReading"]
 

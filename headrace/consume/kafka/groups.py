@@ -16,9 +16,9 @@ from confluent_kafka import (
     KafkaException,
 )
 
+from headrace.consume.group_refusals import group_active, group_not_found
+from headrace.consume.groups import Group, GroupMember
 from headrace.log.base import Partition
-from headrace.log.group_refusals import group_active, group_not_found
-from headrace.log.groups import Group, GroupMember
 from headrace.log.kafka.client import LOOK_AGAIN_S, PATIENCE_S, Cluster, check_each
 from headrace.log.kafka.topics import KafkaTopics
 

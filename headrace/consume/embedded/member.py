@@ -20,12 +20,9 @@ from contextlib import suppress
 from typing import Self
 
 from headrace import faults
-from headrace.errors import TopicNotFound
-from headrace.log.base import Append, Partition, Range
-from headrace.log.embedded.coordinator import Coordinator, now_ms
-from headrace.log.embedded.heartbeat import Heartbeat
-from headrace.log.embedded.inside import Inside
-from headrace.log.embedded.membership import (
+from headrace.consume.embedded.coordinator import Coordinator, now_ms
+from headrace.consume.embedded.heartbeat import Heartbeat
+from headrace.consume.embedded.membership import (
     GroupBook,
     MemberRow,
     Standing,
@@ -33,9 +30,8 @@ from headrace.log.embedded.membership import (
     look_up,
     show_sign_of_life,
 )
-from headrace.log.embedded.offsets import Committed, Offsets
-from headrace.log.embedded.topics import StoredTopic
-from headrace.log.group_refusals import (
+from headrace.consume.embedded.offsets import Committed, Offsets
+from headrace.consume.group_refusals import (
     check_group_position,
     commit_before_poll,
     instance_taken,
@@ -44,9 +40,13 @@ from headrace.log.group_refusals import (
     partitions_lost,
     poll_within_poll,
 )
-from headrace.log.groups import MemberSettings, Polled, Revoked
+from headrace.consume.groups import MemberSettings, Polled, Revoked
+from headrace.consume.polling import check_poll, share_evenly, wait_for
+from headrace.errors import TopicNotFound
+from headrace.log.base import Append, Partition, Range
+from headrace.log.embedded.inside import Inside
+from headrace.log.embedded.topics import StoredTopic
 from headrace.log.names import refuse_reserved
-from headrace.log.polling import check_poll, share_evenly, wait_for
 
 __all__ = ["EmbeddedMember"]
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.consume.queues import DEAD_HEADERS, Delivery
 from headrace.errors import TopicExists, TopicNotFound
 from headrace.log.base import RECORDS, Extent, Log, Partition, Producer, Range
-from headrace.log.queues import DEAD_HEADERS, Delivery
 from headrace.log.records import records
 
 __all__ = [

@@ -20,12 +20,12 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
+from headrace.consume.kafka.queue_state import VERSION, Entry, Outcome, QueueState
 from headrace.errors import HeadraceError, LogError, TopicExists
 from headrace.log.base import MAX_RECORD_BYTES, Partition
 from headrace.log.kafka.client import LOGGER, LOOK_S
 from headrace.log.kafka.delivery import Share
 from headrace.log.kafka.inside import Inside
-from headrace.log.kafka.queue_state import VERSION, Entry, Outcome, QueueState
 from headrace.log.kafka.reader import LOST, offset_of
 from headrace.log.kafka.topics import QUEUE_BOOKS
 from headrace.log.records import check_records, records

@@ -33,9 +33,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from headrace.log.base import Partition, Range
-from headrace.log.polling import share_evenly
-from headrace.log.queue_records import (
+from headrace.consume.polling import share_evenly
+from headrace.consume.queue_records import (
     CONSUMER_SILENCE_MS,
     MAX_DEAD_BATCH_RECORDS,
     MAX_OPEN_RECORDS,
@@ -43,7 +42,8 @@ from headrace.log.queue_records import (
     DeadRow,
     Held,
 )
-from headrace.log.queues import QueueSettings
+from headrace.consume.queues import QueueSettings
+from headrace.log.base import Partition, Range
 
 __all__ = ["VERSION", "Dying", "Entry", "Gone", "Outcome", "QueueState"]
 
