@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis.strategies import DrawFn, composite, integers, lists, sampled_from, tuples
 
-from headrace.consume.kafka.queue_book import book_name
+from headrace.consume.kafka.queue_entries import book_name
 from headrace.consume.kafka.queue_state import Entry, QueueState
 from headrace.consume.queue_records import DeadRow, Held
 from headrace.consume.queues import QueueSettings

@@ -17,7 +17,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from headrace.consume import Delivery, QueueSettings, consume_queue
-from headrace.consume.kafka import queue_book
+from headrace.consume.kafka import queue_entries
 from headrace.consume.kafka.queue_consumer import KafkaQueueConsumer
 from headrace.errors import InvalidTopic, LogError, PositionLost, Unreachable
 from headrace.log import Append, KafkaLog, Partition, records
@@ -99,7 +99,7 @@ def test_who_dies_loses_nothing_and_a_dead_letter_is_stored_once(
 def test_the_book_is_cut_and_who_fell_behind_goes_on(
     log: KafkaLog, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_book, "SNAPSHOT_ENTRIES", 10)
+    monkeypatch.setattr(queue_entries, "SNAPSHOT_ENTRIES", 10)
     log.append("t", records([str(n) for n in range(40)]), partition=0)
     # Nothing is fetched ahead, so that the one that waits really finds the entries gone.
     slow, quick = consume_queue(log, "q", "t"), consume_queue(log, "q", "t")

@@ -15,7 +15,7 @@ import pytest
 
 from headrace import faults
 from headrace.consume import consume_queue
-from headrace.consume.embedded import coordinator, queue_book
+from headrace.consume.embedded import coordinator, queue_rows
 from headrace.consume.queues import QueueSettings
 from headrace.errors import DiskFull, PositionLost, UsageError
 from headrace.log import EmbeddedLog, Partition, TopicSettings, records
@@ -213,7 +213,7 @@ def test_a_dead_letter_that_cannot_be_stored_holds_back_new_work(
 def test_a_partition_has_so_many_open_records_at_most(
     log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_book, "MAX_OPEN_RECORDS", 10)
+    monkeypatch.setattr(queue_rows, "MAX_OPEN_RECORDS", 10)
     log.append("t", records([str(n) for n in range(25)]), partition=0)
     consumer = consume_queue(log, "q", "t", settings=LONG)
     got = consumer.poll()
@@ -229,7 +229,7 @@ def test_a_partition_has_so_many_open_records_at_most(
 def test_many_dead_letters_are_appended_in_batches(
     log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_book, "MAX_DEAD_BATCH_RECORDS", 4)
+    monkeypatch.setattr(queue_rows, "MAX_DEAD_BATCH_RECORDS", 4)
     log.append("t", records([str(n) for n in range(10)]), partition=0)
     consumer = consume_queue(log, "q", "t", settings=LONG)
     consumer.reject(consumer.poll())

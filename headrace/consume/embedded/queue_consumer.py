@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from headrace import faults
 from headrace.consume.embedded.coordinator import Coordinator, now_ms
-from headrace.consume.embedded.queue_book import QueueBook
+from headrace.consume.embedded.queue_rows import QueueRows
 from headrace.consume.polling import check_poll, share_evenly, wait_for
 from headrace.consume.queue_records import (
     CONSUMER_SILENCE_MS,
@@ -80,7 +80,7 @@ class EmbeddedQueueConsumer:
         self._shown_ms = 0
         make_dead_letter_topic(self._inside.log, self._dead_letters, self._topic)
         with coordinator.step() as connection:
-            self._enter(QueueBook(connection, queue, topic))
+            self._enter(QueueRows(connection, queue, topic))
 
     def poll(self, *, timeout_s: float = 1.0, max_records: int = 100) -> list[Delivery]:
         """Return records for us alone, nothing after `timeout_s` without any. PositionLost."""
@@ -112,7 +112,7 @@ class EmbeddedQueueConsumer:
             return
         self._closed = True
         with self._coordinator.step() as connection:
-            book = QueueBook(connection, self._queue, self._topic)
+            book = QueueRows(connection, self._queue, self._topic)
             if book.row is None:
                 return
             book.release(book.held(self._id))
@@ -136,7 +136,7 @@ class EmbeddedQueueConsumer:
 
     # The queue.
 
-    def _enter(self, book: QueueBook) -> None:
+    def _enter(self, book: QueueRows) -> None:
         """Show ourselves, and give every partition that is new a cursor. UsageError."""
         stored = self._inside.stored(self._topic)
         new = book.enter(self._id, self._settings, stored.id)
@@ -162,20 +162,20 @@ class EmbeddedQueueConsumer:
     def _poll_once(self, max_records: int) -> list[Delivery]:
         stored = self._inside.stored(self._topic)
         with self._coordinator.look() as connection:
-            book = QueueBook(connection, self._queue, self._topic)
+            book = QueueRows(connection, self._queue, self._topic)
             known = book.row is not None and book.row.topic_id == stored.id
             returned = known and book.has_returned()
             if known and not returned and not self._has_more(book, stored.topic.partitions):
                 return []
         if returned:
             with self._coordinator.step() as connection:
-                QueueBook(connection, self._queue, self._topic).retire()
+                QueueRows(connection, self._queue, self._topic).retire()
             self._bury()
         gone: list[str] = []
         held: list[Held] = []
         tables: list[tuple[Partition, pa.Table]] = []
         with self._coordinator.step() as connection:
-            book = QueueBook(connection, self._queue, self._topic)
+            book = QueueRows(connection, self._queue, self._topic)
             self._enter(book)
             unread = self._unread(book, gone)
             if not gone:
@@ -193,7 +193,7 @@ class EmbeddedQueueConsumer:
         deliveries = [each for place, table in tables for each in make_deliveries(place, table)]
         return [*self._deliver_again(held), *deliveries]
 
-    def _has_more(self, book: QueueBook, partitions: int) -> bool:
+    def _has_more(self, book: QueueRows, partitions: int) -> bool:
         """Whether there is something to hand out for the first time, or to write down anew."""
         if now_ms() - self._shown_ms > SHOW_EVERY_MS:
             return True
@@ -206,7 +206,7 @@ class EmbeddedQueueConsumer:
     def _extent(self, number: int) -> Extent:
         return self._inside.extent(Partition(self._topic, number))
 
-    def _unread(self, book: QueueBook, gone: list[str]) -> list[Range]:
+    def _unread(self, book: QueueRows, gone: list[str]) -> list[Range]:
         """Return what can be handed out for the first time; say what is gone."""
         unread: list[Range] = []
         for number, cursor in sorted(book.cursors().items()):
@@ -232,13 +232,13 @@ class EmbeddedQueueConsumer:
         found = {(each.partition.number, each.offset) for each in deliveries}
         if removed := [each for each in held if each[:2] not in found]:
             with self._coordinator.step() as connection:
-                QueueBook(connection, self._queue, self._topic).finish(removed)
+                QueueRows(connection, self._queue, self._topic).finish(removed)
         return deliveries
 
     # Taking back.
 
     def _take_back(
-        self, deliveries: Iterable[Delivery], act: Callable[[QueueBook, list[Held]], None]
+        self, deliveries: Iterable[Delivery], act: Callable[[QueueRows, list[Held]], None]
     ) -> list[Delivery]:
         self._check_usable()
         deliveries = list(deliveries)
@@ -247,7 +247,7 @@ class EmbeddedQueueConsumer:
             return []
         late: list[Delivery] = []
         with self._coordinator.step() as connection:
-            book = QueueBook(connection, self._queue, self._topic)
+            book = QueueRows(connection, self._queue, self._topic)
             still_ours = book.held(self._id) if book.row is not None else set()
             ours: list[Held] = []
             for each in deliveries:
@@ -264,14 +264,14 @@ class EmbeddedQueueConsumer:
     def _bury(self) -> None:
         """Append what is marked dead, in the order of the sequences, and forget it."""
         with self._coordinator.look() as connection:
-            book = QueueBook(connection, self._queue, self._topic)
+            book = QueueRows(connection, self._queue, self._topic)
             batches = book.dead_batches() if book.row is not None else []
         for batch in batches:
             faults.reach("queue_before_dead_letter")
             self._append_dead(batch)
             faults.reach("queue_after_dead_letter")
             with self._coordinator.step() as connection:
-                QueueBook(connection, self._queue, self._topic).remove_dead(batch)
+                QueueRows(connection, self._queue, self._topic).remove_dead(batch)
 
     def _append_dead(self, batch: DeadBatch) -> None:
         place = Partition(self._topic, batch.number)

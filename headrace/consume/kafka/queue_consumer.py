@@ -2,7 +2,7 @@
 
 A `poll` goes through these steps until it has records or its time is over:
 
-1. Catch up with the queue's book (queue_book.py), and bury the dead that were found: append them to
+1. Catch up with the book (queue_entries.py), and bury the dead that were found: append them to
    the dead-letter topic, then say so in the book. Whoever died in between leaves them to others,
    who append the same batch; the log stores it once. If this fails, nothing is handed out.
 2. Look whether there is anything to hand out. If so, write that we take some.
@@ -23,7 +23,7 @@ from typing import Self
 import pyarrow as pa
 
 from headrace import faults
-from headrace.consume.kafka.queue_book import QueueBook, book_name
+from headrace.consume.kafka.queue_entries import QueueEntries, book_name
 from headrace.consume.kafka.queue_state import Dying, Gone, Outcome
 from headrace.consume.polling import check_poll, wait_for
 from headrace.consume.queue_records import (
@@ -128,9 +128,9 @@ class KafkaQueueConsumer:
 
     # The book.
 
-    def _open_book(self, topic_id: str) -> QueueBook:
+    def _open_book(self, topic_id: str) -> QueueEntries:
         name = book_name(self._queue, self._topic, topic_id)
-        book = QueueBook(self._inside, name, self._id)
+        book = QueueEntries(self._inside, name, self._id)
         try:
             self._enter(book)
         except BaseException:
@@ -138,7 +138,7 @@ class KafkaQueueConsumer:
             raise
         return book
 
-    def _enter(self, book: QueueBook) -> None:
+    def _enter(self, book: QueueEntries) -> None:
         """Show ourselves, and give every partition that is new a place to begin. UsageError."""
         make_dead_letter_topic(self._inside.log, self._dead_letters, self._topic)
         extents = self._inside.log.extents(self._topic)

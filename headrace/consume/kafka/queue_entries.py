@@ -30,7 +30,7 @@ from headrace.log.kafka.reader import LOST, offset_of
 from headrace.log.kafka.topics import QUEUE_BOOKS
 from headrace.log.records import check_records, records
 
-__all__ = ["QueueBook", "book_name"]
+__all__ = ["QueueEntries", "book_name"]
 
 SNAPSHOT_ENTRIES = 1_000
 NAME_CHARACTERS = 50
@@ -57,7 +57,7 @@ def book_name(queue: str, topic: str, topic_id: str) -> str:
     return f"{QUEUE_BOOKS}{topic[:NAME_CHARACTERS]}.{queue[:NAME_CHARACTERS]}.{digits}"
 
 
-class QueueBook:
+class QueueEntries:
     """A queue's book, and its state as far as it was read. For one thread at a time."""
 
     def __init__(self, inside: Inside, name: str, writer: str) -> None:

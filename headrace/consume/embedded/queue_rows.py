@@ -28,7 +28,7 @@ from headrace.consume.queue_records import (
 from headrace.consume.queue_refusals import other_settings
 from headrace.consume.queues import QueueSettings
 
-__all__ = ["Cursor", "QueueBook", "QueueRow"]
+__all__ = ["Cursor", "QueueRow", "QueueRows"]
 
 # Older than any time, so that it has always passed.
 RELEASED_MS = -(1 << 62)
@@ -58,7 +58,7 @@ class Cursor(NamedTuple):
         return max(0, MAX_OPEN_RECORDS - self.open_records)
 
 
-class QueueBook:
+class QueueRows:
     """One queue's rows, within one step or one look."""
 
     def __init__(self, connection: sqlite3.Connection, name: str, topic: str) -> None:
