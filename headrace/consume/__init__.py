@@ -1,7 +1,8 @@
 """Clients of the log: producers with a buffer, consumer groups, queues."""
 
 from headrace.consume.groups import Group, GroupMember, Lag, Member, MemberSettings, Polled, lag
-from headrace.consume.queues import DEAD_HEADERS, Delivery, QueueConsumer, QueueSettings
+from headrace.consume.queue_consumer import QueueConsumer
+from headrace.consume.queues import DEAD_HEADERS, Delivery, QueueSettings
 from headrace.consume.sender import Sender, SenderStatus, Sent
 from headrace.consume.shared_reading import (
     consume_queue,

@@ -7,14 +7,14 @@ own, and sequences are appended in order. So whoever finds the dead appends the 
 the log stores once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.consume.queues import DEAD_HEADERS, Delivery
+from headrace.consume.queues import DEAD_HEADERS, Delivery, Queue
 from headrace.errors import TopicExists, TopicNotFound
 from headrace.log.base import RECORDS, Extent, Log, Partition, Producer, Range
 from headrace.log.records import records
@@ -23,11 +23,13 @@ __all__ = [
     "CONSUMER_SILENCE_MS",
     "MAX_DEAD_BATCH_RECORDS",
     "MAX_OPEN_RECORDS",
+    "SHOW_EVERY_MS",
     "DeadBatch",
     "DeadRow",
     "Held",
+    "Start",
     "append_dead_letters",
-    "dead_letter_producer",
+    "find_starts",
     "make_dead_letter_topic",
     "make_deliveries",
     "read_offsets",
@@ -39,6 +41,8 @@ MAX_OPEN_RECORDS = 2_000
 MAX_DEAD_BATCH_RECORDS = 256
 #: A consumer that has shown itself within this time has a say about the queue's settings.
 CONSUMER_SILENCE_MS = 60_000
+#: Often enough that a consumer that only waits keeps its say.
+SHOW_EVERY_MS = CONSUMER_SILENCE_MS // 4
 # Reading up to this many records too many costs less than another range.
 MAX_GAP_RECORDS = 256
 
@@ -49,6 +53,14 @@ class Held(NamedTuple):
     number: int
     offset: int
     deliveries: int
+
+
+class Start(NamedTuple):
+    """Where a queue begins with a partition: the first record, and the last dead letters."""
+
+    number: int
+    offset: int
+    dead_sequence: int
 
 
 class DeadRow(NamedTuple):
@@ -112,9 +124,20 @@ def make_deliveries(
     ]
 
 
-def dead_letter_producer(queue: str, topic: str) -> str:
-    """Return the id of the producer that appends the dead letters of a queue."""
-    return f"queue:{queue}:{topic}"
+def find_starts(log: Log, queue: Queue, known: Collection[int], *, latest: bool) -> list[Start]:
+    """Return where a queue begins with partitions that it does not know: at the end if `latest`.
+
+    That is for a new queue; a partition that was added later is read from its start.
+    """
+    make_dead_letter_topic(log, queue.dead_letters, queue.topic)
+    starts = []
+    for place, (first, end) in sorted(log.extents(queue.topic).items()):
+        if place.number not in known:
+            # Should the book be lost, the log still knows which sequences it has stored.
+            dead = Partition(queue.dead_letters, place.number)
+            last = log.last_sequence(dead, queue.producer_id)
+            starts.append(Start(place.number, end if latest else first, last or 0))
+    return starts
 
 
 def make_dead_letter_topic(log: Log, dead_letters: str, topic: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from headrace.consume.queues import Delivery, QueueSettings
+from headrace.consume.queues import Delivery, Queue, QueueSettings
 from headrace.errors import PositionLost, UsageError
 
 __all__ = [
@@ -24,18 +24,16 @@ def check_foreign(consumer: object, topic: str, deliveries: Iterable[Delivery]) 
             )
 
 
-def other_settings(
-    queue: str, topic: str, there: QueueSettings, here: QueueSettings, others: int
-) -> UsageError:
+def other_settings(queue: Queue, there: QueueSettings, others: int) -> UsageError:
     """Return why a consumer with other settings than the others have is refused."""
     stored = there._asdict()
     differences = ", ".join(
         f"{name} is {stored[name]!r} there and {value!r} here"
-        for name, value in here._asdict().items()
+        for name, value in queue.settings._asdict().items()
         if stored[name] != value
     )
     return UsageError(
-        f"queue {queue} of {topic}: its {others} other consumers use other settings: "
+        f"{queue}: its {others} other consumers use other settings: "
         f"{differences}. Use the same, or close the others first."
     )
 

@@ -11,9 +11,9 @@ Promises every implementation keeps, held by `headrace.testing.log.queues`:
 Not promised: that records are handed out, or dead letters stored, in the order of the log.
 """
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol, Self
+from typing import Literal, NamedTuple
 
 from headrace.errors import UsageError
 from headrace.log.base import Partition
@@ -22,9 +22,8 @@ from headrace.log.names import check_plain_name, refuse_reserved
 __all__ = [
     "DEAD_HEADERS",
     "Delivery",
-    "QueueConsumer",
+    "Queue",
     "QueueSettings",
-    "Queues",
     "check_consume",
     "dead_letter_topic",
 ]
@@ -64,40 +63,33 @@ class Delivery(NamedTuple):
     deliveries: int
 
 
-class QueueConsumer(Protocol):
-    """One consumer of a queue. For one thread at a time."""
+@dataclass(frozen=True)
+class Queue:
+    """A queue of a topic, as one of its consumers opens it."""
 
-    def poll(self, *, timeout_s: float = 1.0, max_records: int = 100) -> list[Delivery]:
-        """Return records for us alone, nothing after `timeout_s` without any."""
-        ...
+    name: str
+    topic: str
+    #: They name the dead-letter topic.
+    settings: QueueSettings
 
-    def acknowledge(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
-        """Say that these are done; returns those that came too late, since their time had passed.
+    @classmethod
+    def of(cls, name: str, topic: str, settings: QueueSettings) -> "Queue":
+        """Return a queue whose settings may leave it to us to name the dead-letter topic."""
+        dead_letters = dead_letter_topic(name, topic, settings)
+        return cls(name, topic, settings._replace(dead_letters=dead_letters))
 
-        A record that came too late may be handed, or have been handed, to another consumer.
-        """
-        ...
+    @property
+    def dead_letters(self) -> str:
+        """The topic of its dead letters."""
+        return dead_letter_topic(self.name, self.topic, self.settings)
 
-    def release(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
-        """Give these back, to be handed out again at once; returns those that came too late."""
-        ...
+    @property
+    def producer_id(self) -> str:
+        """The id of the producer that appends its dead letters."""
+        return f"queue:{self.name}:{self.topic}"
 
-    def reject(self, deliveries: Iterable[Delivery]) -> list[Delivery]:
-        """Send these to the dead-letter topic; returns those that came too late."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        ...
-
-    def close(self) -> None:
-        """Give back all that was neither acknowledged nor rejected; that it was handed out counts.
-
-        So a record that brings every consumer down ends as a dead letter, too.
-        """
-        ...
+    def __str__(self) -> str:
+        return f"queue {self.name} of {self.topic}"
 
 
 def dead_letter_topic(queue: str, topic: str, settings: QueueSettings) -> str:
@@ -124,17 +116,3 @@ def check_consume(queue: str, topic: str, settings: QueueSettings) -> None:
         raise UsageError(
             f"queue {queue}: cannot start at {settings.start!r}; use 'earliest' or 'latest'."
         )
-
-
-class Queues(Protocol):
-    """The part of a log that hands records to competing consumers."""
-
-    def consume(
-        self,
-        queue: str,
-        topic: str,
-        *,
-        settings: QueueSettings = QueueSettings(),  # noqa: B008 - a frozen value
-    ) -> QueueConsumer:
-        """Compete for the records of a topic. TopicNotFound, UsageError."""
-        ...

@@ -3,14 +3,18 @@
 Promise: closing the log closes what was joined and consumed through it.
 """
 
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from headrace.consume.embedded.shared_reading import EmbeddedSharedReading
 from headrace.consume.groups import Group, Groups, Member, MemberSettings, Revoked, check_join
-from headrace.consume.queues import QueueConsumer, Queues, QueueSettings, check_consume
+from headrace.consume.queue_book import Queues
+from headrace.consume.queue_consumer import QueueConsumer
+from headrace.consume.queues import Queue, QueueSettings, check_consume
 from headrace.errors import UsageError
 from headrace.log.base import Log, Partition
+from headrace.log.clients import Clients
 from headrace.log.embedded import EmbeddedLog
 from headrace.log.names import check_group_name, refuse_reserved
 
@@ -28,6 +32,8 @@ __all__ = [
 
 class SharedReading(Groups, Queues, Protocol):
     """What keeps the groups and queues of a log."""
+
+    clients: Clients
 
 
 def join_group(
@@ -81,7 +87,9 @@ def consume_queue(
     """Compete for the records of a topic. TopicNotFound, UsageError."""
     shared = shared_reading(log)
     check_consume(queue, topic, settings)
-    return shared.consume(queue, topic, settings=settings)
+    opened, consumer = Queue.of(queue, topic, settings), secrets.token_hex(8)
+    book = shared.open_book(opened, consumer)
+    return shared.clients.add(QueueConsumer(log, opened, consumer, book))
 
 
 def shared_reading(log: Log) -> SharedReading:

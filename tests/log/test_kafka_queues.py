@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 
 from headrace.consume import Delivery, QueueSettings, consume_queue
 from headrace.consume.kafka import queue_entries
-from headrace.consume.kafka.queue_consumer import KafkaQueueConsumer
+from headrace.consume.queue_consumer import QueueConsumer
 from headrace.errors import InvalidTopic, LogError, PositionLost, Unreachable
 from headrace.log import Append, KafkaLog, Partition, records
 from headrace.testing.log.suite import rows, values
@@ -56,7 +56,7 @@ def until(look: Callable[[], Any], patience_s: float = 20) -> Any:
     return found
 
 
-def take(consumer: KafkaQueueConsumer, count: int) -> list[Delivery]:
+def take(consumer: QueueConsumer, count: int) -> list[Delivery]:
     found: list[Delivery] = []
     until(
         lambda: (
@@ -104,17 +104,21 @@ def test_the_book_is_cut_and_who_fell_behind_goes_on(
     # Nothing is fetched ahead, so that the one that waits really finds the entries gone.
     slow, quick = consume_queue(log, "q", "t"), consume_queue(log, "q", "t")
     (first,) = slow.poll(timeout_s=5, max_records=1)
-    slow._book._consumer.pause([TopicPartition(prefix + slow._book._place.topic, 0)])
+    slow._book.entries._consumer.pause(
+        [TopicPartition(prefix + slow._book.entries._place.topic, 0)]
+    )
     for _ in range(12):
         quick.acknowledge(quick.poll(max_records=2))
-    slow._book._consumer.resume([TopicPartition(prefix + slow._book._place.topic, 0)])
-    book = slow._book._place
+    slow._book.entries._consumer.resume(
+        [TopicPartition(prefix + slow._book.entries._place.topic, 0)]
+    )
+    book = slow._book.entries._place
     begins = log._offsets.extents([book])[book].first_offset
     assert begins > 10
     # Its word about what it holds still counts, and new ones read a short book.
     assert slow.acknowledge([first]) == []
     third = consume_queue(log, "q", "t")
-    assert third._book.state.to_json() == quick_state(slow)
+    assert third._book.entries.state.to_json() == quick_state(slow)
     got = [value for each in (slow, quick, third) for value in drain(each)]
     assert sorted(map(int, got)) == list(range(25, 40))
 
@@ -122,7 +126,7 @@ def test_the_book_is_cut_and_who_fell_behind_goes_on(
 def test_of_two_snapshots_the_one_of_the_later_state_counts(log: KafkaLog) -> None:
     log.append("t", records(["a", "b", "c"]), partition=0)
     consumer = consume_queue(log, "q", "t")
-    book = consumer._book
+    book = consumer._book.entries
     older = {"v": 1, "by": "x", "do": "snapshot", "at": book._position - 1}
     older["state"] = book.state.to_json()
     consumer.acknowledge(take(consumer, 1))
@@ -130,7 +134,7 @@ def test_of_two_snapshots_the_one_of_the_later_state_counts(log: KafkaLog) -> No
     book._write_snapshot()
     book._append(older)  # by one that was slow; what follows that state is gone
     other = consume_queue(log, "q", "t")
-    assert other._book.state.cursors == {0: 2}
+    assert other._book.entries.state.cursors == {0: 2}
     assert [each.value for each in take(other, 1)] == [b"c"]
     assert consumer.acknowledge(held) == []
 
@@ -139,20 +143,24 @@ def test_a_book_without_its_first_entries_is_an_error_that_says_what_to_do(
     log: KafkaLog, broker: Broker, prefix: str
 ) -> None:
     consumer = consume_queue(log, "q", "t")
-    consumer._book.write("show")
-    gone = TopicPartition(prefix + consumer._book._place.topic, 0, 1)
+    consumer._book.entries.write("show")
+    gone = TopicPartition(prefix + consumer._book.entries._place.topic, 0, 1)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     admin.delete_records([gone])[gone].result(10)
     with pytest.raises(LogError, match="does not say what was before its first entry"):
         consume_queue(log, "q", "t")
 
 
-def quick_state(consumer: KafkaQueueConsumer) -> dict[str, Any]:
-    until(lambda: consumer._book.catch_up() or len(consumer._book.state.consumers) == 3)
-    return consumer._book.state.to_json()
+def quick_state(consumer: QueueConsumer) -> dict[str, Any]:
+    until(
+        lambda: (
+            consumer._book.entries.catch_up() or len(consumer._book.entries.state.consumers) == 3
+        )
+    )
+    return consumer._book.entries.state.to_json()
 
 
-def drain(consumer: KafkaQueueConsumer) -> list[bytes]:
+def drain(consumer: QueueConsumer) -> list[bytes]:
     got = consumer.poll(timeout_s=1, max_records=5)
     assert consumer.acknowledge(got) == []
     return [each.value or b"" for each in got]
@@ -171,7 +179,7 @@ def test_markers_and_aborted_records_are_not_handed_out(
     assert [each.value for each in got] == [b"a", b"b"]
     assert {each.deliveries for each in got} == {1}
     assert consumer.acknowledge(got) == []
-    assert consumer._book.state.to_json()["open"] == []
+    assert consumer._book.entries.state.to_json()["open"] == []
 
 
 def test_what_retention_removed_is_told_once_and_the_queue_goes_on(
@@ -219,7 +227,7 @@ def test_what_is_not_an_entry_is_an_error_that_names_its_place(
     log: KafkaLog, broker: Broker, prefix: str, value: bytes, why: str
 ) -> None:
     consumer = consume_queue(log, "q", "t")
-    book = consumer._book._place.topic
+    book = consumer._book.entries._place.topic
     foreign = KafkaProducer({"bootstrap.servers": broker.bootstrap})
     foreign.produce(prefix + book, value=value, partition=0)
     assert foreign.flush(10) == 0
@@ -232,10 +240,10 @@ def test_a_book_is_read_on_after_its_client_got_no_answer(make_kafka_log: MakeKa
     log.create_topic("t", partitions=1)
     log.append("t", records(["a"]), partition=0)
     with consume_queue(log, "q", "t", settings=QueueSettings(lock_ms=LOCK_MS)) as consumer:
-        deaf = consumer._book._consumer
+        deaf = consumer._book.entries._consumer
         deaf.unassign()  # as one that forgot its brokers, it never gets anything again
         with pytest.raises(Unreachable):
             consumer.poll(timeout_s=0.1)
-        assert consumer._book._consumer is not deaf
+        assert consumer._book.entries._consumer is not deaf
         (found,) = take(consumer, 1)
         assert found.value == b"a"

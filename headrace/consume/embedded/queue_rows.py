@@ -26,7 +26,7 @@ from headrace.consume.queue_records import (
     Held,
 )
 from headrace.consume.queue_refusals import other_settings
-from headrace.consume.queues import QueueSettings
+from headrace.consume.queues import Queue, QueueSettings
 
 __all__ = ["Cursor", "QueueRow", "QueueRows"]
 
@@ -61,17 +61,16 @@ class Cursor(NamedTuple):
 class QueueRows:
     """One queue's rows, within one step or one look."""
 
-    def __init__(self, connection: sqlite3.Connection, name: str, topic: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, queue: Queue) -> None:
         self._connection = connection
-        self._name = name
-        self._topic = topic
+        self._opened = queue
         self.row = self._find()
 
     def _find(self) -> QueueRow | None:
         row = self._connection.execute(
             "SELECT id, topic_id, max_deliveries, lock_ms, dead_letters, start FROM queues "
             "WHERE name = ? AND topic = ?",
-            (self._name, self._topic),
+            (self._opened.name, self._opened.topic),
         ).fetchone()
         return None if row is None else QueueRow(row[0], row[1], QueueSettings(*row[2:]))
 
@@ -87,12 +86,13 @@ class QueueRows:
 
     # The queue and its consumers.
 
-    def enter(self, consumer: str, settings: QueueSettings, topic_id: str) -> bool:
+    def enter(self, consumer: str, topic_id: str) -> bool:
         """Add a consumer; True if the queue is new. UsageError: others use other settings."""
+        settings = self._opened.settings
         if new := self.row is None:
             self._connection.execute(
                 "INSERT INTO queues VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)",
-                (self._name, self._topic, topic_id, *settings),
+                (self._opened.name, self._opened.topic, topic_id, *settings),
             )
             self.row = self._find()
         self._run(
@@ -106,8 +106,7 @@ class QueueRows:
                 consumer=consumer,
             ).fetchone()
             if others:
-                stored = self._queue.settings
-                raise other_settings(self._name, self._topic, stored, settings, others)
+                raise other_settings(self._opened, self._queue.settings, others)
             self._run(
                 "UPDATE queues SET max_deliveries = :max_deliveries, lock_ms = :lock, "
                 "dead_letters = :dead_letters, start = :start WHERE id = :queue",
@@ -199,17 +198,15 @@ class QueueRows:
         )
         self._mark_too_often([Held(*row) for row in rows.fetchall()])
 
-    def hand_out(
-        self, consumer: str, number: int, offsets: Sequence[int], next_offset: int
-    ) -> None:
+    def hand_out(self, consumer: str, number: int, start: int, end: int) -> None:
         """Hand out records for the first time, and go on behind them."""
         queue, now = self._queue.id, now_ms()
         self._connection.executemany(
             "INSERT INTO deliveries VALUES (?, ?, ?, 1, ?, ?, NULL, NULL)",
-            [(queue, number, offset, consumer, now) for offset in offsets],
+            [(queue, number, offset, consumer, now) for offset in range(start, end)],
         )
-        self.move_cursor(number, next_offset)
-        self._count(number, len(offsets))
+        self.move_cursor(number, end)
+        self._count(number, end - start)
 
     def hand_out_again(self, consumer: str, limit: int) -> list[Held]:
         """Hand out records that are free, but none too often."""

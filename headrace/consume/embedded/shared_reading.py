@@ -10,10 +10,10 @@ from headrace.consume.embedded.coordinator import Coordinator, now_ms
 from headrace.consume.embedded.member import EmbeddedMember
 from headrace.consume.embedded.membership import GroupBook, is_alive
 from headrace.consume.embedded.offsets import Committed, Offsets
-from headrace.consume.embedded.queue_consumer import EmbeddedQueueConsumer
+from headrace.consume.embedded.queue_book import EmbeddedQueueBook
 from headrace.consume.group_refusals import check_reset, group_active, group_not_found
 from headrace.consume.groups import Group, GroupMember, MemberSettings, Revoked
-from headrace.consume.queues import QueueSettings
+from headrace.consume.queues import Queue
 from headrace.errors import (
     GroupNotFound,
     TopicNotFound,
@@ -29,6 +29,7 @@ class EmbeddedSharedReading:
 
     def __init__(self, inside: Inside) -> None:
         self._inside = inside
+        self.clients = inside.clients
         self.coordinator = Coordinator(inside.path, sync=inside.sync)
         self._offsets = Offsets(inside)
 
@@ -54,18 +55,9 @@ class EmbeddedSharedReading:
         )
         return self._inside.clients.add(member)
 
-    def consume(
-        self,
-        queue: str,
-        topic: str,
-        *,
-        settings: QueueSettings = QueueSettings(),  # noqa: B008 - a frozen value
-    ) -> EmbeddedQueueConsumer:
-        """Compete for the records of a topic. TopicNotFound, UsageError."""
-        consumer = EmbeddedQueueConsumer(
-            self._inside, self.coordinator, queue=queue, topic=topic, settings=settings
-        )
-        return self._inside.clients.add(consumer)
+    def open_book(self, queue: Queue, consumer: str) -> EmbeddedQueueBook:
+        """Open the book of a queue, and enter it as a consumer. TopicNotFound, UsageError."""
+        return EmbeddedQueueBook(self._inside, self.coordinator, queue, consumer)
 
     def groups(self) -> list[Group]:
         """Return all groups that have members or offsets, by name."""

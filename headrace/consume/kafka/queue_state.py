@@ -23,9 +23,6 @@ An entry is JSON, an object with these members (version 1):
       show                 the writer is there
       leave                it is not: what it holds is free
       snapshot  at, state  the state after the entry at an offset; it changes nothing
-
-An offset that holds no record, such as a transaction's marker, is handed out like any other; who
-gets it finds nothing there and finishes it.
 """
 
 from collections import Counter
@@ -34,6 +31,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from headrace.consume.polling import share_evenly
+from headrace.consume.queue_book import Gone
 from headrace.consume.queue_records import (
     CONSUMER_SILENCE_MS,
     MAX_DEAD_BATCH_RECORDS,
@@ -45,7 +43,7 @@ from headrace.consume.queue_records import (
 from headrace.consume.queues import QueueSettings
 from headrace.log.base import Partition, Range
 
-__all__ = ["VERSION", "Dying", "Entry", "Gone", "Outcome", "QueueState"]
+__all__ = ["VERSION", "Dying", "Entry", "Outcome", "QueueState"]
 
 VERSION = 1
 #: How many records of all partitions are handed out, free again or dying at a time: a snapshot of
@@ -62,15 +60,6 @@ class Entry(NamedTuple):
     offset: int
     time_ms: int
     content: dict[str, Any]
-
-
-class Gone(NamedTuple):
-    """What retention took of a partition before it was done."""
-
-    number: int
-    free_records: int  # that had been handed out before
-    start: int  # and offsets from here on, up to `end`, that had not
-    end: int
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from headrace.consume.group_refusals import check_reset
 from headrace.consume.groups import Group, MemberSettings, Revoked
 from headrace.consume.kafka.groups import KafkaGroups
 from headrace.consume.kafka.member import KafkaMember
-from headrace.consume.kafka.queue_consumer import KafkaQueueConsumer
-from headrace.consume.queues import QueueSettings
+from headrace.consume.kafka.queue_book import KafkaQueueBook
+from headrace.consume.queues import Queue
 from headrace.log.base import Partition
 from headrace.log.checks import check_partition
 from headrace.log.kafka.inside import Inside
@@ -23,6 +23,7 @@ class KafkaSharedReading:
 
     def __init__(self, inside: Inside) -> None:
         self._inside = inside
+        self.clients = inside.clients
         self._groups = KafkaGroups(inside.cluster, inside.topics, inside.prefix)
 
     def join(
@@ -67,17 +68,9 @@ class KafkaSharedReading:
         """Forget a group. GroupNotFound, GroupActive."""
         self._groups.delete(name)
 
-    def consume(
-        self,
-        queue: str,
-        topic: str,
-        *,
-        settings: QueueSettings = QueueSettings(),  # noqa: B008 - a frozen value
-    ) -> KafkaQueueConsumer:
-        """Compete for the records of a topic. TopicNotFound, UsageError."""
-        self._inside.topics.find(topic)
-        consumer = KafkaQueueConsumer(self._inside, queue=queue, topic=topic, settings=settings)
-        return self._inside.clients.add(consumer)
+    def open_book(self, queue: Queue, consumer: str) -> KafkaQueueBook:
+        """Open the book of a queue, and enter it as a consumer. TopicNotFound, UsageError."""
+        return KafkaQueueBook(self._inside, queue, consumer)
 
     def close(self) -> None:
         """Do nothing: members and consumers close their own clients."""

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from headrace.consume import consume_queue, list_groups
-from headrace.consume.queues import DEAD_HEADERS, Delivery, QueueConsumer, QueueSettings
+from headrace.consume.queue_consumer import QueueConsumer
+from headrace.consume.queues import DEAD_HEADERS, Delivery, QueueSettings
 from headrace.errors import LogError, TopicNotFound, UsageError
 from headrace.log.base import Log, Partition
 from headrace.log.records import records
