@@ -18,8 +18,8 @@ import pytest
 from headrace import faults
 from headrace.consume import delete_group, find_group, join_group, list_groups, reset_group
 from headrace.consume.embedded import coordinator
-from headrace.consume.embedded.member import EmbeddedMember
-from headrace.consume.embedded.membership import GroupBook
+from headrace.consume.embedded.group_rows import GroupRows
+from headrace.consume.embedded.membership import EmbeddedMembership
 from headrace.consume.groups import MemberSettings
 from headrace.errors import (
     DiskFull,
@@ -58,7 +58,7 @@ def log(tmp_path: Path) -> Iterator[EmbeddedLog]:
     log.close()
 
 
-def polled(member: EmbeddedMember, *, timeout_s: float = 0.1) -> list[bytes]:
+def polled(member: EmbeddedMembership, *, timeout_s: float = 0.1) -> list[bytes]:
     found = member.poll(timeout_s=timeout_s)
     return [value for each in found for value in each.records.column("value").to_pylist()]
 
@@ -333,7 +333,7 @@ def test_errors_of_sqlite_are_translated(code: int, kind: type[HeadraceError]) -
 def test_a_heartbeat_that_fails_shows_at_the_next_poll(
     log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headrace.consume.embedded import member as module
+    from headrace.consume.embedded import membership as module
 
     def fail(*_: object) -> bool:
         raise DiskFull("no space left, for the test")
@@ -370,8 +370,8 @@ def test_a_member_of_the_past_does_not_take_a_later_group_for_its_own(log: Embed
     assert polled(past) == [b"a"]
     past._heartbeat.stop()
     with coordinator_of(log).step() as connection:
-        GroupBook(connection, "g").remove([past.id])
-        GroupBook(connection, "g").delete()
+        GroupRows(connection, "g").remove([past.id])
+        GroupRows(connection, "g").delete()
     now = join_group(log, "g", ["t"])
     assert polled(now) == [b"a"]
     assert polled(past) == []

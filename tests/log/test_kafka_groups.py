@@ -20,7 +20,7 @@ from headrace.consume import (
     list_groups,
     reset_group,
 )
-from headrace.consume.kafka.member import KafkaMember
+from headrace.consume.kafka.membership import KafkaMembership
 from headrace.errors import (
     AccessDenied,
     GroupActive,
@@ -39,7 +39,9 @@ SESSION_MS = 600
 QUICK = {"heartbeat.interval.ms": "100", "topic.metadata.refresh.interval.ms": "200"}
 
 
-def until(member: KafkaMember, done: Callable[[], object], patience_s: float = 20) -> list[bytes]:
+def until(
+    member: KafkaMembership, done: Callable[[], object], patience_s: float = 20
+) -> list[bytes]:
     """Poll until it is done, and return the values."""
     deadline = time.monotonic() + patience_s
     found: list[bytes] = []
@@ -53,7 +55,7 @@ def texts(polled: list[Polled]) -> list[bytes]:
     return [value for each in polled for value in each.records.column("value").to_pylist()]
 
 
-def poll(member: KafkaMember, count: int) -> list[bytes]:
+def poll(member: KafkaMembership, count: int) -> list[bytes]:
     """Poll until there are so many values."""
     found: list[bytes] = []
     deadline = time.monotonic() + 20

@@ -1,239 +1,332 @@
-"""Who is in a group and who reads what: what each step writes into the coordinator's tables.
+"""A member of a consumer group of the embedded log.
 
-There is no barrier at which all members stop. Whoever changes the membership, or finds it changed,
-works out the targets anew (assignment.py). A member gives up what is no longer its target, at its
-own `poll`, and takes what is its target and nobody's. So between two members a partition is free
-for a moment, and never read by both.
+A `poll` goes through these steps until it has records or its time is over:
+
+1. Look whether anything happened to the group. If so, in one step: remove the dead, join anew if we
+   were taken for one of them, take what shall be ours and is free.
+2. Give up what shall be others': `on_revoke`, then free it.
+3. Place what is new: go on where the group has committed to, or at the start.
+4. Fetch, from each partition its share.
+
+A `commit` checks, appends and ends within one step of the coordinator: nobody can take over a
+partition between the check and the append. Should we die on the way, the log's transaction decides.
 """
 
-import json
+import logging
+import os
 import secrets
-import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Self
 
-from headrace.consume.embedded.assignment import assign
-from headrace.consume.embedded.coordinator import now_ms
-from headrace.log.base import Partition
+from headrace import faults
+from headrace.consume.embedded.coordinator import Coordinator, now_ms
+from headrace.consume.embedded.group_rows import (
+    GroupRows,
+    MemberRow,
+    Standing,
+    facts_of,
+    look_up,
+    show_sign_of_life,
+)
+from headrace.consume.embedded.heartbeat import Heartbeat
+from headrace.consume.embedded.offsets import Committed, Offsets
+from headrace.consume.group_refusals import (
+    check_group_position,
+    commit_before_poll,
+    instance_taken,
+    member_closed,
+    member_of_parent,
+    partitions_lost,
+    poll_within_poll,
+)
+from headrace.consume.groups import MemberSettings, Polled, Revoked
+from headrace.consume.polling import check_poll, share_evenly, wait_for
+from headrace.errors import TopicNotFound
+from headrace.log.base import Append, Partition, Range
+from headrace.log.embedded.inside import Inside
 from headrace.log.embedded.topics import StoredTopic
+from headrace.log.names import refuse_reserved
 
-__all__ = [
-    "GroupBook",
-    "MemberRow",
-    "Standing",
-    "facts_of",
-    "is_alive",
-    "look_up",
-    "show_sign_of_life",
-]
+__all__ = ["EmbeddedMembership"]
 
-# What is known of topics: name to [id, partitions]; a topic that is not there is left out.
-Facts = dict[str, list[str | int]]
-FindTopic = Callable[[str], StoredTopic | None]
+# Two beats in a row may fail; and Kafka's default, where sessions are long.
+BEATS_PER_SESSION = 3
+MAX_BEAT_S = 3.0
+
+logger = logging.getLogger("headrace.log")
 
 
-class MemberRow(NamedTuple):
-    """A member as it stands in the table."""
+class EmbeddedMembership:
+    """A `Member`. For one thread at a time, of the process that joined."""
 
-    id: str
-    instance: str | None
-    topics: list[str]
-    session_timeout_ms: int
-    seen_ms: int
-
-
-class Standing(NamedTuple):
-    """Whether anything happened to a group: while it is the same, a member has nothing to do."""
-
-    version: int
-    facts: str
-    all_alive: bool
-
-    def knows(self, facts: Facts) -> bool:
-        """Whether all members live, and the targets were worked out for topics like these."""
-        known: Facts = json.loads(self.facts)
-        return self.all_alive and all(known.get(topic) == fact for topic, fact in facts.items())
-
-
-def facts_of(topic: StoredTopic) -> list[str | int]:
-    """Return what, when it changes, makes the targets of a topic's partitions others."""
-    return [topic.id, topic.topic.partitions]
-
-
-def is_alive(member: MemberRow, now: int) -> bool:
-    """Whether a member's last sign of life is recent; one from the future is of before a reboot."""
-    return member.seen_ms <= now < member.seen_ms + member.session_timeout_ms
-
-
-def look_up(connection: sqlite3.Connection, group: str) -> Standing | None:
-    """Return how a group stands, None if it has no row. It may say dead where none is."""
-    row = connection.execute(
-        "SELECT version, topics, NOT EXISTS (SELECT 1 FROM members WHERE group_name = :group "
-        "AND NOT (seen_ms <= :now AND :now < seen_ms + session_timeout_ms)) "
-        "FROM groups WHERE name = :group",
-        {"group": group, "now": now_ms()},
-    ).fetchone()
-    return None if row is None else Standing(row[0], row[1], bool(row[2]))
-
-
-def show_sign_of_life(connection: sqlite3.Connection, member: str) -> bool:
-    """Note that a member lives; False when it is no longer one."""
-    changed = connection.execute(
-        "UPDATE members SET seen_ms = ? WHERE id = ?", (now_ms(), member)
-    ).rowcount
-    return changed == 1
-
-
-class GroupBook:
-    """One group's rows, within one step."""
-
-    def __init__(self, connection: sqlite3.Connection, group: str) -> None:
-        self._connection = connection
+    def __init__(
+        self,
+        inside: Inside,
+        coordinator: Coordinator,
+        offsets: Offsets,
+        *,
+        group: str,
+        topics: Sequence[str],
+        settings: MemberSettings,
+        on_revoke: Revoked | None,
+    ) -> None:
+        self._inside = inside
+        self._coordinator = coordinator
+        self._offsets = offsets
         self._group = group
+        self._topics = list(dict.fromkeys(topics))
+        self._settings = settings
+        self._on_revoke = on_revoke
+        self._process = os.getpid()
+        self._standing: Standing | None = None
+        self._owned: set[Partition] = set()
+        self._positions: dict[Partition, int] = {}
+        self._topic_ids: dict[Partition, str] = {}
+        # What was polled and not committed: of partitions that are ours, and of others by now.
+        self._moved: set[Partition] = set()
+        self._lost: set[Partition] = set()
+        self._must_poll = self._polling = self._fenced = self._closed = False
+        self._turn = 0
+        self._last_poll_ms = now_ms()
+        with coordinator.step() as connection:
+            rows = GroupRows(connection, group)
+            self._id = self._enter(rows)
+            rows.remove_dead()
+            rows.retarget(self._find_topic)
+        self._heartbeat = self._start_heartbeat()
 
-    def members(self) -> list[MemberRow]:
-        """Return all members that were not removed, dead or alive."""
-        rows = self._connection.execute(
-            "SELECT id, instance, topics, session_timeout_ms, seen_ms FROM members "
-            "WHERE group_name = ? ORDER BY id",
-            (self._group,),
-        )
-        return [MemberRow(id, who, json.loads(topics), *rest) for id, who, topics, *rest in rows]
+    @property
+    def id(self) -> str:
+        """Which member of the group this is; another one after it joined anew."""
+        return self._id
 
-    def owned(self, member: str) -> set[Partition]:
-        """Return what a member reads."""
-        return self._places("owner = ?", member)
+    @property
+    def assigned(self) -> list[Partition]:
+        """The partitions that the last `poll` found to be ours."""
+        return sorted(self._owned)
 
-    def surplus(self, member: str) -> list[Partition]:
-        """Return what a member reads and others shall."""
-        return sorted(self._places("owner = ? AND target IS NOT owner", member))
+    def poll(self, *, timeout_s: float = 1.0, max_records: int = 10_000) -> list[Polled]:
+        """Return the next records of our partitions, nothing after `timeout_s` without any."""
+        self._check_usable()
+        check_poll(self, timeout_s, max_records)
+        if self._polling:
+            raise poll_within_poll(self)
+        self._must_poll = False
+        self._polling = True
+        try:
+            return wait_for(lambda: self._poll_once(max_records), timeout_s=timeout_s)
+        finally:
+            self._polling = False
+            self._last_poll_ms = now_ms()
 
-    def _places(self, condition: str, member: str) -> set[Partition]:
-        rows = self._connection.execute(
-            f"SELECT topic, number FROM places WHERE group_name = ? AND {condition}",
-            (self._group, member),
-        )
-        return {Partition(topic, number) for topic, number in rows}
+    def _poll_once(self, max_records: int) -> list[Polled]:
+        if (failure := self._heartbeat.take_failure()) is not None:
+            raise failure
+        self._reconcile()
+        self._place(self._owned - self._positions.keys())
+        return self._fetch(max_records)
 
-    def enter(self, member: MemberRow) -> None:
-        """Add a member; one with an instance id takes over from whoever had that id."""
-        for other in self.members():
-            if member.instance is not None and other.instance == member.instance:
-                self._connection.execute("DELETE FROM members WHERE id = ?", (other.id,))
-                for column in ("owner", "target"):
-                    self._connection.execute(
-                        f"UPDATE places SET {column} = ? WHERE group_name = ? AND {column} = ?",
-                        (member.id, self._group, other.id),
-                    )
-        self._connection.execute(
-            "INSERT INTO members VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                member.id,
-                self._group,
-                member.instance,
-                json.dumps(member.topics),
-                member.session_timeout_ms,
-                member.seen_ms,
-            ),
-        )
-        # Anywhere, so that a member of the past never takes a later group for the one it knew.
-        self._connection.execute(
-            "INSERT OR IGNORE INTO groups VALUES (?, ?, '{}')", (self._group, secrets.randbits(62))
-        )
-
-    def remove(self, members: Iterable[str]) -> None:
-        """Remove members; what they read is free."""
-        for member in members:
-            self._connection.execute("DELETE FROM members WHERE id = ?", (member,))
-            self._connection.execute(
-                "UPDATE places SET owner = NULL WHERE group_name = ? AND owner = ?",
-                (self._group, member),
-            )
-
-    def remove_dead(self) -> bool:
-        """Remove members that show no sign of life; True if there were any."""
-        now = now_ms()
-        dead = [member.id for member in self.members() if not is_alive(member, now)]
-        self.remove(dead)
-        return bool(dead)
-
-    def retarget(self, find_topic: FindTopic) -> None:
-        """Work out anew who shall read what, since members or topics are other than before."""
-        members = self.members()
-        if not members:
-            self.delete()
+    def commit(self, appends: Sequence[Append] = ()) -> None:
+        """Store that all that was polled is done and, together with that, append the output."""
+        self._check_usable()
+        for append in appends:
+            refuse_reserved(append.topic)
+        if self._must_poll:
+            raise commit_before_poll(self)
+        if not (appends or self._moved or self._lost):
             return
-        facts: Facts = {}
-        for topic in sorted({topic for member in members for topic in member.topics}):
-            if (stored := find_topic(topic)) is not None:
-                facts[topic] = facts_of(stored)
-        for topic, fact in self._facts().items():
-            # Of a topic that was made anew nobody reads anything yet.
-            if topic not in facts or facts[topic][0] != fact[0]:
-                self._connection.execute(
-                    "DELETE FROM places WHERE group_name = ? AND topic = ?", (self._group, topic)
-                )
-        alive = {member.id for member in members}
-        rows = self._connection.execute(
-            "SELECT topic, number, owner, target FROM places WHERE group_name = ?", (self._group,)
-        ).fetchall()
-        # A partition that is on its way is best left with who still reads it.
-        previous = {
-            Partition(topic, number): owner if owner in alive else target
-            for topic, number, owner, target in rows
+        try:
+            with self._coordinator.step() as connection:
+                self._check_owned(GroupRows(connection, self._group))
+                faults.reach("group_before_append")
+                offsets = {
+                    place: Committed(self._positions[place], self._topic_ids[place])
+                    for place in sorted(self._moved)
+                }
+                self._offsets.store(self._group, offsets, appends)
+                faults.reach("group_after_append")
+        except BaseException:
+            # Even of one that failed the outcome may be unknown; what is committed decides.
+            self._must_poll = True
+            self._positions.clear()
+            self._moved.clear()
+            self._lost.clear()
+            raise
+        self._moved.clear()
+
+    def _check_owned(self, rows: GroupRows) -> None:
+        gone = self._lost | (self._moved - rows.owned(self._id))
+        if gone or self._id not in {member.id for member in rows.members()}:
+            raise partitions_lost(self, gone)
+
+    def close(self) -> None:
+        """Leave the group; without an instance id our partitions are free at once."""
+        if self._closed or os.getpid() != self._process:
+            return
+        self._closed = True
+        self._heartbeat.stop()
+        if self._settings.instance is None:
+            self._leave(self._id)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        return f"group {self._group!r}, member {self._id}"
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._process:
+            raise member_of_parent(self, self._process)
+        if self._closed:
+            raise member_closed(self)
+        if self._fenced:
+            raise instance_taken(self, self._settings.instance)
+
+    # Life.
+
+    def _enter(self, rows: GroupRows) -> str:
+        id = f"{self._settings.instance or 'member'}-{secrets.token_hex(8)}"
+        timeout_ms = self._settings.session_timeout_ms
+        rows.enter(MemberRow(id, self._settings.instance, self._topics, timeout_ms, now_ms()))
+        return id
+
+    def _start_heartbeat(self) -> Heartbeat:
+        id, settings = self._id, self._settings
+
+        def beat() -> bool:
+            if not self._polling and now_ms() - self._last_poll_ms > settings.max_poll_ms:
+                if settings.instance is None:
+                    self._leave(id)
+                return False
+            with self._coordinator.step() as connection:
+                return show_sign_of_life(connection, id)
+
+        beats_s = settings.session_timeout_ms / 1000 / BEATS_PER_SESSION
+        return Heartbeat(beat, interval_s=min(MAX_BEAT_S, beats_s), name=f"headrace {self}")
+
+    def _leave(self, id: str) -> None:
+        with self._coordinator.step() as connection:
+            rows = GroupRows(connection, self._group)
+            rows.remove([id])
+            rows.retarget(self._find_topic)
+
+    def _find_topic(self, name: str) -> StoredTopic | None:
+        with suppress(TopicNotFound):
+            return self._inside.stored(name)
+        return None
+
+    # The steps of a poll.
+
+    def _reconcile(self) -> None:
+        own_facts = {topic: facts_of(self._inside.stored(topic)) for topic in self._topics}
+        with self._coordinator.look() as connection:
+            standing = look_up(connection, self._group)
+        if standing is not None and standing == self._standing and standing.knows(own_facts):
+            return
+        with self._coordinator.step() as connection:
+            rows = GroupRows(connection, self._group)
+            id = self._id
+            if joins := not show_sign_of_life(connection, id):
+                instance = self._settings.instance
+                if instance is not None and instance in {m.instance for m in rows.members()}:
+                    self._fenced = True
+                    raise instance_taken(self, instance)
+                id = self._enter(rows)
+            standing = look_up(connection, self._group)
+            if rows.remove_dead() or joins or standing is None or not standing.knows(own_facts):
+                rows.retarget(self._find_topic)
+            rows.take(id)
+            owned, surplus = rows.owned(id), rows.surplus(id)
+            standing = look_up(connection, self._group)
+        if joins:
+            logger.warning("%s: taken for dead, joins anew as %s", self, id)
+            self._drop(list(self._positions))
+            self._heartbeat.stop()
+            self._id = id
+            self._heartbeat = self._start_heartbeat()
+        anew = {
+            place
+            for place in self._positions
+            if own_facts[place.topic][0] != self._topic_ids[place]
         }
-        targets = assign(
-            [Partition(topic, n) for topic, (_, count) in facts.items() for n in range(int(count))],
-            {member.id: member.topics for member in members},
-            previous,
-        )
-        self._connection.executemany(
-            "INSERT INTO places VALUES (?, ?, ?, NULL, ?) "
-            "ON CONFLICT DO UPDATE SET target = excluded.target",
-            [(self._group, *place, targets.get(place)) for place in {**previous, **targets}],
-        )
-        self._connection.execute(
-            "DELETE FROM places WHERE group_name = ? AND owner IS NULL AND target IS NULL",
-            (self._group,),
-        )
-        self._connection.execute(
-            "UPDATE groups SET topics = ? WHERE name = ?", (json.dumps(facts), self._group)
-        )
-        self.note_change()
+        self._drop(anew | (self._positions.keys() - owned))
+        self._owned = owned
+        if surplus:
+            self._give_up(surplus)
+        else:
+            self._standing = standing
 
-    def _facts(self) -> Facts:
-        row = self._connection.execute(
-            "SELECT topics FROM groups WHERE name = ?", (self._group,)
-        ).fetchone()
-        facts: Facts = {} if row is None else json.loads(row[0])
-        return facts
+    def _give_up(self, surplus: Sequence[Partition]) -> None:
+        if self._on_revoke is not None:
+            self._on_revoke(surplus)
+        with self._coordinator.step() as connection:
+            GroupRows(connection, self._group).give_up(self._id, surplus)
+        self._drop(surplus)
+        self._owned.difference_update(surplus)
 
-    def take(self, member: str) -> set[Partition]:
-        """Make a member the reader of what it shall read and nobody reads."""
-        free = self._places("owner IS NULL AND target = ?", member)
-        self._set_owner(member, sorted(free))
-        return free
+    def _drop(self, places: Iterable[Partition]) -> None:
+        for place in list(places):
+            self._positions.pop(place, None)
+            if place in self._moved:
+                self._moved.remove(place)
+                self._lost.add(place)
 
-    def give_up(self, member: str, places: Sequence[Partition]) -> None:
-        """Free what a member reads."""
-        owned = self.owned(member)
-        self._set_owner(None, [place for place in places if place in owned])
+    def _place(self, places: set[Partition]) -> None:
+        if not places:
+            return
+        if self._settings.start == "latest":
+            self._begin_at_the_end({place.topic for place in places})
+        else:
+            self._offsets.catch_up()
+        committed = self._offsets.of(self._group)
+        for place in sorted(places):
+            topic_id = self._inside.stored(place.topic).id
+            found = committed.get(place)
+            if found is None or found.topic_id != topic_id:
+                found = Committed(self._inside.extent(place).first_offset, topic_id)
+            self._positions[place], self._topic_ids[place] = found
 
-    def _set_owner(self, owner: str | None, places: Sequence[Partition]) -> None:
-        if places:
-            self._connection.executemany(
-                "UPDATE places SET owner = ? WHERE group_name = ? AND topic = ? AND number = ?",
-                [(owner, self._group, *place) for place in places],
-            )
-            self.note_change()
+    def _begin_at_the_end(self, topics: Iterable[str]) -> None:
+        """Commit the ends of topics that are new to the group, for all their partitions at once.
 
-    def note_change(self) -> None:
-        """Let all members look again."""
-        self._connection.execute(
-            "UPDATE groups SET version = version + 1 WHERE name = ?", (self._group,)
-        )
+        So a partition without an offset is one that was added later, and is read from its start.
+        """
+        with self._coordinator.step():
+            self._offsets.catch_up()
+            known = {place.topic for place in self._offsets.of(self._group)}
+            ends = {
+                place: Committed(extent.end_offset, self._inside.stored(topic).id)
+                for topic in sorted(topics)
+                if topic not in known
+                for place, extent in self._inside.log.extents(topic).items()
+            }
+            if ends:
+                self._offsets.store(self._group, ends)
+        self._offsets.catch_up()
 
-    def delete(self) -> None:
-        """Forget the group, which has no members; what it has committed is kept elsewhere."""
-        self._connection.execute("DELETE FROM places WHERE group_name = ?", (self._group,))
-        self._connection.execute("DELETE FROM groups WHERE name = ?", (self._group,))
+    def _fetch(self, max_records: int) -> list[Polled]:
+        unread: list[Range] = []
+        for place in sorted(self._positions):
+            position = self._positions[place]
+            extent = self._inside.extent(place)
+            check_group_position(self._group, place, position, extent)
+            if position < extent.end_offset:
+                unread.append(Range(place, position, extent.end_offset))
+        polled: list[Polled] = []
+        ranges = share_evenly(unread, max_records, turn=self._turn)
+        for range in ranges:
+            polled += [
+                Polled(range.partition, batch)
+                for batch in self._inside.log.read(range)
+                if batch.num_rows
+            ]
+        # Only now, so that a read that fails leaves nothing half polled.
+        self._turn += 1
+        for place, _, end in ranges:
+            self._positions[place] = end
+            self._moved.add(place)
+        return polled

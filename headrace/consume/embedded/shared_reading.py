@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from headrace.consume.embedded.coordinator import Coordinator, now_ms
-from headrace.consume.embedded.member import EmbeddedMember
-from headrace.consume.embedded.membership import GroupBook, is_alive
+from headrace.consume.embedded.group_rows import GroupRows, is_alive
+from headrace.consume.embedded.membership import EmbeddedMembership
 from headrace.consume.embedded.offsets import Committed, Offsets
 from headrace.consume.embedded.queue_book import EmbeddedQueueBook
 from headrace.consume.group_refusals import check_reset, group_active, group_not_found
@@ -40,11 +40,11 @@ class EmbeddedSharedReading:
         *,
         settings: MemberSettings = MemberSettings(),  # noqa: B008 - a frozen value
         on_revoke: Revoked | None = None,
-    ) -> EmbeddedMember:
+    ) -> EmbeddedMembership:
         """Take part in a group that reads the topics. TopicNotFound, UsageError."""
         for topic in topics:
             self._inside.stored(topic)
-        member = EmbeddedMember(
+        member = EmbeddedMembership(
             self._inside,
             self.coordinator,
             self._offsets,
@@ -77,11 +77,11 @@ class EmbeddedSharedReading:
 
     def _group(self, name: str) -> Group:
         with self.coordinator.look() as connection:
-            book = GroupBook(connection, name)
-            members = book.members()
+            rows = GroupRows(connection, name)
+            members = rows.members()
             now = now_ms()
             alive = tuple(
-                GroupMember(member.id, member.instance, tuple(sorted(book.owned(member.id))))
+                GroupMember(member.id, member.instance, tuple(sorted(rows.owned(member.id))))
                 for member in members
                 if is_alive(member, now)
             )
@@ -101,7 +101,7 @@ class EmbeddedSharedReading:
         GroupActive: it has members. PositionLost: an offset is not in the log.
         """
         with self.coordinator.step() as connection:
-            self._check_inactive(GroupBook(connection, name), name, "reset")
+            self._check_inactive(GroupRows(connection, name), name, "reset")
             stored: dict[Partition, Committed] = {}
             for place, offset in offsets.items():
                 check_reset(name, place, offset, self._inside.extent(place))
@@ -112,18 +112,18 @@ class EmbeddedSharedReading:
     def delete_group(self, name: str) -> None:
         """Forget a group. GroupNotFound, GroupActive."""
         with self.coordinator.step() as connection:
-            book = GroupBook(connection, name)
-            self._check_inactive(book, name, "deleted")
+            rows = GroupRows(connection, name)
+            self._check_inactive(rows, name, "deleted")
             self._offsets.catch_up()
             committed = self._offsets.of(name)
             if not committed:
                 raise group_not_found(name, self._inside.path)
             self._offsets.store(name, dict.fromkeys(committed))
-            book.delete()
+            rows.delete()
 
-    def _check_inactive(self, book: GroupBook, name: str, done: str) -> None:
-        book.remove_dead()
-        if members := book.members():
+    def _check_inactive(self, rows: GroupRows, name: str, done: str) -> None:
+        rows.remove_dead()
+        if members := rows.members():
             raise group_active(name, [member.id for member in members], done)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from headrace.consume.group_refusals import check_reset
 from headrace.consume.groups import Group, MemberSettings, Revoked
 from headrace.consume.kafka.groups import KafkaGroups
-from headrace.consume.kafka.member import KafkaMember
+from headrace.consume.kafka.membership import KafkaMembership
 from headrace.consume.kafka.queue_book import KafkaQueueBook
 from headrace.consume.queues import Queue
 from headrace.log.base import Partition
@@ -33,13 +33,13 @@ class KafkaSharedReading:
         *,
         settings: MemberSettings = MemberSettings(),  # noqa: B008 - a frozen value
         on_revoke: Revoked | None = None,
-    ) -> KafkaMember:
+    ) -> KafkaMembership:
         """Take part in a group that reads the topics. TopicNotFound, UsageError."""
         for topic in topics:
             self._inside.topics.find(topic)
         # What a dead member with our name left undecided would keep the group's offsets from us.
         self._inside.take_over()
-        member = KafkaMember(
+        member = KafkaMembership(
             self._inside, group=group, reads=topics, settings=settings, on_revoke=on_revoke
         )
         return self._inside.clients.add(member)

@@ -47,7 +47,7 @@ from headrace.log.kafka.inside import Inside
 from headrace.log.kafka.reader import LOST, offset_of, to_arrow
 from headrace.log.kafka.topics import CACHE_S
 
-__all__ = ["KafkaMember"]
+__all__ = ["KafkaMembership"]
 
 # Taken from librdkafka at once; a slice of records of the largest size is still bearable.
 CONSUMED_RECORDS = 100
@@ -63,7 +63,7 @@ _PASSING = {
 }
 
 
-class KafkaMember:
+class KafkaMembership:
     """A `Member`. For one thread at a time, of the process that joined."""
 
     def __init__(
