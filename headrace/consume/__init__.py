@@ -1,6 +1,7 @@
 """Clients of the log: producers with a buffer, consumer groups, queues."""
 
-from headrace.consume.groups import Group, GroupMember, Lag, Member, MemberSettings, Polled, lag
+from headrace.consume.groups import Group, GroupMember, Lag, MemberSettings, Polled, lag
+from headrace.consume.member import Member
 from headrace.consume.queue_consumer import QueueConsumer
 from headrace.consume.queues import DEAD_HEADERS, Delivery, QueueSettings
 from headrace.consume.sender import Sender, SenderStatus, Sent

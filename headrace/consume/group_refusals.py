@@ -18,8 +18,6 @@ __all__ = [
     "group_active",
     "group_not_found",
     "instance_taken",
-    "member_closed",
-    "member_of_parent",
     "partitions_lost",
     "poll_within_poll",
 ]
@@ -91,16 +89,3 @@ def commit_before_poll(member: object) -> UsageError:
 def poll_within_poll(member: object) -> UsageError:
     """Return why `on_revoke` may not poll."""
     return UsageError(f"{member}: `on_revoke` cannot poll; it may commit.")
-
-
-def member_of_parent(member: object, process: int) -> UsageError:
-    """Return why a member cannot be used after a fork."""
-    return UsageError(
-        f"{member}: it was joined by process {process} and this is its child; join the group "
-        f"here, too."
-    )
-
-
-def member_closed(member: object) -> UsageError:
-    """Return why a member cannot be used after `close`."""
-    return UsageError(f"{member}: it is closed; join the group anew.")

@@ -21,20 +21,18 @@ The three ways to commit, for a loop of `poll` and work:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol, Self
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
 from headrace.errors import UsageError
-from headrace.log.base import Append, Extent, Log, Partition
+from headrace.log.base import Extent, Log, Partition
 from headrace.log.names import check_group_name, check_plain_name, refuse_reserved
 
 __all__ = [
     "Group",
     "GroupMember",
-    "Groups",
     "Lag",
-    "Member",
     "MemberSettings",
     "Polled",
     "Revoked",
@@ -79,86 +77,6 @@ class Group(NamedTuple):
     name: str
     members: tuple[GroupMember, ...]
     offsets: Mapping[Partition, int]
-
-
-class Member(Protocol):
-    """One reader of a group. For one thread at a time; a sign of life is given by itself."""
-
-    @property
-    def id(self) -> str:
-        """Which member of the group this is."""
-        ...
-
-    @property
-    def assigned(self) -> list[Partition]:
-        """The partitions that the last `poll` found to be ours."""
-        ...
-
-    def poll(self, *, timeout_s: float = 1.0, max_records: int = 10_000) -> list[Polled]:
-        """Return the next records of our partitions, nothing after `timeout_s` without any.
-
-        Partitions that move elsewhere are given up here, after `on_revoke` was called with them,
-        which may still commit. It is not called for those that we lost by being dead for a while;
-        then we join anew. MemberFenced: another process joined with our instance id.
-        PositionLost: the next record is gone.
-        """
-        ...
-
-    def commit(self, appends: Sequence[Append] = ()) -> None:
-        """Store that all that was polled is done and, together with that, append the output.
-
-        MemberFenced: a partition that was polled since the last commit is no longer ours, or was
-        not for a while; nothing was stored. What was read of it is polled by its new owner, and
-        what was read of ours by us again.
-        """
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        ...
-
-    def close(self) -> None:
-        """Leave the group; without an instance id our partitions are free at once.
-
-        Nothing is committed, and `on_revoke` is not called.
-        """
-        ...
-
-
-class Groups(Protocol):
-    """The part of a log that keeps consumer groups."""
-
-    def join(
-        self,
-        group: str,
-        topics: Sequence[str],
-        *,
-        settings: MemberSettings = MemberSettings(),  # noqa: B008 - a frozen value
-        on_revoke: Revoked | None = None,
-    ) -> Member:
-        """Take part in a group that reads the topics. TopicNotFound, UsageError."""
-        ...
-
-    def groups(self) -> list[Group]:
-        """Return all groups that have members or offsets, by name."""
-        ...
-
-    def group(self, name: str) -> Group:
-        """Return one group. GroupNotFound."""
-        ...
-
-    def reset_group(self, name: str, offsets: Mapping[Partition, int]) -> None:
-        """Let a group go on at other offsets; it is made if it is not there.
-
-        GroupActive: it has members. PositionLost: an offset is not in the log.
-        """
-        ...
-
-    def delete_group(self, name: str) -> None:
-        """Forget a group. GroupNotFound, GroupActive."""
-        ...
 
 
 def check_join(group: str, topics: Sequence[str], settings: MemberSettings) -> None:

@@ -10,12 +10,12 @@ A `poll` goes through these steps until it has records or its time is over:
 """
 
 import logging
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from headrace import faults
+from headrace.consume.lifetime import Lifetime
 from headrace.consume.polling import check_poll, wait_for
 from headrace.consume.queue_book import Gone, QueueBook, Settling, Taken
 from headrace.consume.queue_records import (
@@ -25,12 +25,7 @@ from headrace.consume.queue_records import (
     make_deliveries,
     read_offsets,
 )
-from headrace.consume.queue_refusals import (
-    check_foreign,
-    consumer_closed,
-    consumer_of_parent,
-    records_gone,
-)
+from headrace.consume.queue_refusals import check_foreign, records_gone
 from headrace.consume.queues import Delivery, Queue
 from headrace.log.base import Extent, Log, Partition
 
@@ -51,12 +46,11 @@ class QueueConsumer:
         self._queue = queue
         self._id = consumer
         self._book = book
-        self._process = os.getpid()
-        self._closed = False
+        self._life = Lifetime(made="made", again="consume the queue")
 
     def poll(self, *, timeout_s: float = 1.0, max_records: int = 100) -> list[Delivery]:
         """Return records for us alone, nothing after `timeout_s` without any. PositionLost."""
-        self._check_usable()
+        self._life.check(self)
         check_poll(self, timeout_s, max_records)
         return wait_for(
             lambda: self._poll_once(max_records),
@@ -84,9 +78,8 @@ class QueueConsumer:
 
         So a record that brings every consumer down ends as a dead letter, too.
         """
-        if self._closed or os.getpid() != self._process:
+        if not self._life.end():
             return
-        self._closed = True
         try:
             self._book.leave()
             self._bury()
@@ -101,12 +94,6 @@ class QueueConsumer:
 
     def __str__(self) -> str:
         return f"{self._queue}, consumer {self._id}"
-
-    def _check_usable(self) -> None:
-        if os.getpid() != self._process:
-            raise consumer_of_parent(self, self._process)
-        if self._closed:
-            raise consumer_closed(self)
 
     # The steps of a poll.
 
@@ -169,7 +156,7 @@ class QueueConsumer:
     # Taking back.
 
     def _settle(self, how: Settling, deliveries: Iterable[Delivery]) -> list[Delivery]:
-        self._check_usable()
+        self._life.check(self)
         deliveries = list(deliveries)
         check_foreign(self, self._queue.topic, deliveries)
         if not deliveries:

@@ -7,8 +7,6 @@ from headrace.errors import PositionLost, UsageError
 
 __all__ = [
     "check_foreign",
-    "consumer_closed",
-    "consumer_of_parent",
     "other_settings",
     "records_gone",
 ]
@@ -44,16 +42,3 @@ def records_gone(consumer: object, topic: str, gone: Sequence[str]) -> PositionL
         f"{consumer}: retention removed records that were not done: {', '.join(gone)}. The queue "
         f"goes on behind them; raise the retention of {topic}, or add consumers."
     )
-
-
-def consumer_of_parent(consumer: object, process: int) -> UsageError:
-    """Return why a consumer cannot be used after a fork."""
-    return UsageError(
-        f"{consumer}: it was made by process {process} and this is its child; consume the queue "
-        f"here, too."
-    )
-
-
-def consumer_closed(consumer: object) -> UsageError:
-    """Return why a consumer cannot be used after `close`."""
-    return UsageError(f"{consumer}: it is closed; consume the queue anew.")

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from headrace.consume.embedded.shared_reading import EmbeddedSharedReading
-from headrace.consume.groups import Group, Groups, Member, MemberSettings, Revoked, check_join
+from headrace.consume.groups import Group, MemberSettings, Revoked, check_join
+from headrace.consume.member import Member
+from headrace.consume.membership import Groups
 from headrace.consume.queue_book import Queues
 from headrace.consume.queue_consumer import QueueConsumer
 from headrace.consume.queues import Queue, QueueSettings, check_consume
@@ -47,17 +49,19 @@ def join_group(
     """Take part in a group that reads the topics. TopicNotFound, UsageError."""
     shared = shared_reading(log)
     check_join(group, topics, settings)
-    return shared.join(group, topics, settings=settings, on_revoke=on_revoke)
+    membership = shared.enter_group(group, topics, settings, on_revoke)
+    # Not the member: a membership that nobody closes lives on without it.
+    return Member(shared.clients.add(membership))
 
 
 def list_groups(log: Log) -> list[Group]:
     """Return all groups that have members or offsets, by name."""
-    return shared_reading(log).groups()
+    return shared_reading(log).list_groups()
 
 
 def find_group(log: Log, name: str) -> Group:
     """Return one group. GroupNotFound."""
-    return shared_reading(log).group(name)
+    return shared_reading(log).find_group(name)
 
 
 def reset_group(log: Log, name: str, offsets: Mapping[Partition, int]) -> None:

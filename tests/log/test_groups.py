@@ -19,8 +19,8 @@ from headrace import faults
 from headrace.consume import delete_group, find_group, join_group, list_groups, reset_group
 from headrace.consume.embedded import coordinator
 from headrace.consume.embedded.group_rows import GroupRows
-from headrace.consume.embedded.membership import EmbeddedMembership
 from headrace.consume.groups import MemberSettings
+from headrace.consume.member import Member
 from headrace.errors import (
     DiskFull,
     HeadraceError,
@@ -58,7 +58,7 @@ def log(tmp_path: Path) -> Iterator[EmbeddedLog]:
     log.close()
 
 
-def polled(member: EmbeddedMembership, *, timeout_s: float = 0.1) -> list[bytes]:
+def polled(member: Member, *, timeout_s: float = 0.1) -> list[bytes]:
     found = member.poll(timeout_s=timeout_s)
     return [value for each in found for value in each.records.column("value").to_pylist()]
 
@@ -342,7 +342,7 @@ def test_a_heartbeat_that_fails_shows_at_the_next_poll(
         patched.setattr(module, "show_sign_of_life", fail)
         member = join_group(log, "g", ["t"], settings=MemberSettings(session_timeout_ms=100))
         deadline = time.monotonic() + 10
-        while member._heartbeat._failure is None:
+        while member._membership._heartbeat._failure is None:
             assert time.monotonic() < deadline
             time.sleep(0.01)
     with pytest.raises(DiskFull, match="for the test"):
@@ -354,7 +354,7 @@ def test_a_heartbeat_that_fails_shows_at_the_next_poll(
 def test_signs_of_life_from_before_a_reboot_are_of_the_dead(log: EmbeddedLog) -> None:
     old = join_group(log, "g", ["t"])
     assert polled(old) == []
-    old._heartbeat.stop()
+    old._membership._heartbeat.stop()
     with coordinator_of(log).step() as connection:
         future = coordinator.now_ms() + 10_000_000
         connection.execute("UPDATE members SET seen_ms = ?", (future,))
@@ -368,7 +368,7 @@ def test_a_member_of_the_past_does_not_take_a_later_group_for_its_own(log: Embed
     past = join_group(log, "g", ["t"])
     log.append("t", records(["a"]), partition=0)
     assert polled(past) == [b"a"]
-    past._heartbeat.stop()
+    past._membership._heartbeat.stop()
     with coordinator_of(log).step() as connection:
         GroupRows(connection, "g").remove([past.id])
         GroupRows(connection, "g").delete()

@@ -20,7 +20,7 @@ from headrace.consume import (
     list_groups,
     reset_group,
 )
-from headrace.consume.kafka.membership import KafkaMembership
+from headrace.consume.member import Member
 from headrace.errors import (
     AccessDenied,
     GroupActive,
@@ -39,9 +39,7 @@ SESSION_MS = 600
 QUICK = {"heartbeat.interval.ms": "100", "topic.metadata.refresh.interval.ms": "200"}
 
 
-def until(
-    member: KafkaMembership, done: Callable[[], object], patience_s: float = 20
-) -> list[bytes]:
+def until(member: Member, done: Callable[[], object], patience_s: float = 20) -> list[bytes]:
     """Poll until it is done, and return the values."""
     deadline = time.monotonic() + patience_s
     found: list[bytes] = []
@@ -55,7 +53,7 @@ def texts(polled: list[Polled]) -> list[bytes]:
     return [value for each in polled for value in each.records.column("value").to_pylist()]
 
 
-def poll(member: KafkaMembership, count: int) -> list[bytes]:
+def poll(member: Member, count: int) -> list[bytes]:
     """Poll until there are so many values."""
     found: list[bytes] = []
     deadline = time.monotonic() + 20
@@ -214,7 +212,8 @@ def test_who_was_taken_for_dead_commits_nothing_though_the_group_is_empty(log: K
         with pytest.raises(MemberFenced, match="t/0 went on without"):
             stuck.commit(appends)
         assert find_group(log, "g").offsets == {PLACE: 2}
-        stuck._must_poll, stuck._moved = False, {PLACE}  # as if it had not been told
+        # As if it had not been told.
+        stuck._must_poll, stuck._membership.progress.moved = False, {PLACE}
     assert values(log, Partition("out", 0)) == []
 
 

@@ -11,7 +11,7 @@ import pytest
 from broker import Broker
 
 from headrace.consume import Delivery, consume_queue, find_group, join_group
-from headrace.consume.kafka.membership import KafkaMembership
+from headrace.consume.member import Member
 from headrace.errors import Unreachable
 from headrace.log import KafkaLog, Partition, records
 
@@ -20,7 +20,7 @@ from .conftest import MakeKafkaLog
 QUICK = {"heartbeat.interval.ms": "100"}
 
 
-def poll(member: KafkaMembership, count: int, **options: int) -> list[bytes]:
+def poll(member: Member, count: int, **options: int) -> list[bytes]:
     """Poll until there are so many values."""
     found: list[bytes] = []
     deadline = time.monotonic() + 30

@@ -1,4 +1,4 @@
-"""A member of a consumer group of the embedded log.
+"""A place in a consumer group of the embedded log.
 
 A `poll` goes through these steps until it has records or its time is over:
 
@@ -13,11 +13,9 @@ partition between the check and the append. Should we die on the way, the log's 
 """
 
 import logging
-import os
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Self
 
 from headrace import faults
 from headrace.consume.embedded.coordinator import Coordinator, now_ms
@@ -33,20 +31,17 @@ from headrace.consume.embedded.heartbeat import Heartbeat
 from headrace.consume.embedded.offsets import Committed, Offsets
 from headrace.consume.group_refusals import (
     check_group_position,
-    commit_before_poll,
     instance_taken,
-    member_closed,
-    member_of_parent,
     partitions_lost,
-    poll_within_poll,
 )
 from headrace.consume.groups import MemberSettings, Polled, Revoked
-from headrace.consume.polling import check_poll, share_evenly, wait_for
+from headrace.consume.lifetime import Lifetime
+from headrace.consume.polling import share_evenly, wait_for
+from headrace.consume.progress import Progress
 from headrace.errors import TopicNotFound
 from headrace.log.base import Append, Partition, Range
 from headrace.log.embedded.inside import Inside
 from headrace.log.embedded.topics import StoredTopic
-from headrace.log.names import refuse_reserved
 
 __all__ = ["EmbeddedMembership"]
 
@@ -58,7 +53,7 @@ logger = logging.getLogger("headrace.log")
 
 
 class EmbeddedMembership:
-    """A `Member`. For one thread at a time, of the process that joined."""
+    """A `Membership`."""
 
     def __init__(
         self,
@@ -78,15 +73,12 @@ class EmbeddedMembership:
         self._topics = list(dict.fromkeys(topics))
         self._settings = settings
         self._on_revoke = on_revoke
-        self._process = os.getpid()
+        self.life = Lifetime(made="joined", again="join the group")
+        self.owned: set[Partition] = set()
+        self.progress = Progress()
         self._standing: Standing | None = None
-        self._owned: set[Partition] = set()
-        self._positions: dict[Partition, int] = {}
         self._topic_ids: dict[Partition, str] = {}
-        # What was polled and not committed: of partitions that are ours, and of others by now.
-        self._moved: set[Partition] = set()
-        self._lost: set[Partition] = set()
-        self._must_poll = self._polling = self._fenced = self._closed = False
+        self._polling = self._fenced = False
         self._turn = 0
         self._last_poll_ms = now_ms()
         with coordinator.step() as connection:
@@ -101,18 +93,20 @@ class EmbeddedMembership:
         """Which member of the group this is; another one after it joined anew."""
         return self._id
 
-    @property
-    def assigned(self) -> list[Partition]:
-        """The partitions that the last `poll` found to be ours."""
-        return sorted(self._owned)
+    def __str__(self) -> str:
+        return f"group {self._group!r}, member {self._id}"
 
-    def poll(self, *, timeout_s: float = 1.0, max_records: int = 10_000) -> list[Polled]:
+    def check_instance(self) -> None:
+        """Refuse to go on when another process joined with our instance id. MemberFenced."""
+        if self._fenced:
+            raise instance_taken(self, self._settings.instance)
+
+    def begin_anew(self) -> None:
+        """Go on, at the next poll, where the group has committed to."""
+        self.progress.stop(self.progress.positions)
+
+    def poll(self, timeout_s: float, max_records: int) -> list[Polled]:
         """Return the next records of our partitions, nothing after `timeout_s` without any."""
-        self._check_usable()
-        check_poll(self, timeout_s, max_records)
-        if self._polling:
-            raise poll_within_poll(self)
-        self._must_poll = False
         self._polling = True
         try:
             return wait_for(lambda: self._poll_once(max_records), timeout_s=timeout_s)
@@ -124,67 +118,33 @@ class EmbeddedMembership:
         if (failure := self._heartbeat.take_failure()) is not None:
             raise failure
         self._reconcile()
-        self._place(self._owned - self._positions.keys())
+        self._place(self.owned - self.progress.positions.keys())
         return self._fetch(max_records)
 
-    def commit(self, appends: Sequence[Append] = ()) -> None:
-        """Store that all that was polled is done and, together with that, append the output."""
-        self._check_usable()
-        for append in appends:
-            refuse_reserved(append.topic)
-        if self._must_poll:
-            raise commit_before_poll(self)
-        if not (appends or self._moved or self._lost):
-            return
-        try:
-            with self._coordinator.step() as connection:
-                self._check_owned(GroupRows(connection, self._group))
-                faults.reach("group_before_append")
-                offsets = {
-                    place: Committed(self._positions[place], self._topic_ids[place])
-                    for place in sorted(self._moved)
-                }
-                self._offsets.store(self._group, offsets, appends)
-                faults.reach("group_after_append")
-        except BaseException:
-            # Even of one that failed the outcome may be unknown; what is committed decides.
-            self._must_poll = True
-            self._positions.clear()
-            self._moved.clear()
-            self._lost.clear()
-            raise
-        self._moved.clear()
+    def commit(self, offsets: Mapping[Partition, int], appends: Sequence[Append]) -> None:
+        """Store offsets and appends, all of them or nothing. MemberFenced: nothing was."""
+        with self._coordinator.step() as connection:
+            self._check_owned(GroupRows(connection, self._group))
+            faults.reach("group_before_append")
+            committed = {
+                place: Committed(offset, self._topic_ids[place])
+                for place, offset in offsets.items()
+            }
+            self._offsets.store(self._group, committed, appends)
+            faults.reach("group_after_append")
 
     def _check_owned(self, rows: GroupRows) -> None:
-        gone = self._lost | (self._moved - rows.owned(self._id))
+        gone = self.progress.lost | (self.progress.moved - rows.owned(self._id))
         if gone or self._id not in {member.id for member in rows.members()}:
             raise partitions_lost(self, gone)
 
     def close(self) -> None:
         """Leave the group; without an instance id our partitions are free at once."""
-        if self._closed or os.getpid() != self._process:
+        if not self.life.end():
             return
-        self._closed = True
         self._heartbeat.stop()
         if self._settings.instance is None:
             self._leave(self._id)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __str__(self) -> str:
-        return f"group {self._group!r}, member {self._id}"
-
-    def _check_usable(self) -> None:
-        if os.getpid() != self._process:
-            raise member_of_parent(self, self._process)
-        if self._closed:
-            raise member_closed(self)
-        if self._fenced:
-            raise instance_taken(self, self._settings.instance)
 
     # Life.
 
@@ -244,17 +204,17 @@ class EmbeddedMembership:
             standing = look_up(connection, self._group)
         if joins:
             logger.warning("%s: taken for dead, joins anew as %s", self, id)
-            self._drop(list(self._positions))
+            self._drop(list(self.progress.positions))
             self._heartbeat.stop()
             self._id = id
             self._heartbeat = self._start_heartbeat()
         anew = {
             place
-            for place in self._positions
+            for place in self.progress.positions
             if own_facts[place.topic][0] != self._topic_ids[place]
         }
-        self._drop(anew | (self._positions.keys() - owned))
-        self._owned = owned
+        self._drop(anew | (self.progress.positions.keys() - owned))
+        self.owned = owned
         if surplus:
             self._give_up(surplus)
         else:
@@ -266,14 +226,12 @@ class EmbeddedMembership:
         with self._coordinator.step() as connection:
             GroupRows(connection, self._group).give_up(self._id, surplus)
         self._drop(surplus)
-        self._owned.difference_update(surplus)
+        self.owned.difference_update(surplus)
 
     def _drop(self, places: Iterable[Partition]) -> None:
-        for place in list(places):
-            self._positions.pop(place, None)
-            if place in self._moved:
-                self._moved.remove(place)
-                self._lost.add(place)
+        places = set(places)
+        self.progress.lose(places)
+        self.progress.stop(places)
 
     def _place(self, places: set[Partition]) -> None:
         if not places:
@@ -288,7 +246,8 @@ class EmbeddedMembership:
             found = committed.get(place)
             if found is None or found.topic_id != topic_id:
                 found = Committed(self._inside.extent(place).first_offset, topic_id)
-            self._positions[place], self._topic_ids[place] = found
+            self.progress.begin({place: found.offset})
+            self._topic_ids[place] = found.topic_id
 
     def _begin_at_the_end(self, topics: Iterable[str]) -> None:
         """Commit the ends of topics that are new to the group, for all their partitions at once.
@@ -310,8 +269,8 @@ class EmbeddedMembership:
 
     def _fetch(self, max_records: int) -> list[Polled]:
         unread: list[Range] = []
-        for place in sorted(self._positions):
-            position = self._positions[place]
+        for place in sorted(self.progress.positions):
+            position = self.progress.positions[place]
             extent = self._inside.extent(place)
             check_group_position(self._group, place, position, extent)
             if position < extent.end_offset:
@@ -327,6 +286,5 @@ class EmbeddedMembership:
         # Only now, so that a read that fails leaves nothing half polled.
         self._turn += 1
         for place, _, end in ranges:
-            self._positions[place] = end
-            self._moved.add(place)
+            self.progress.move(place, end, polled=True)
         return polled

@@ -33,33 +33,27 @@ class EmbeddedSharedReading:
         self.coordinator = Coordinator(inside.path, sync=inside.sync)
         self._offsets = Offsets(inside)
 
-    def join(
-        self,
-        group: str,
-        topics: Sequence[str],
-        *,
-        settings: MemberSettings = MemberSettings(),  # noqa: B008 - a frozen value
-        on_revoke: Revoked | None = None,
+    def enter_group(
+        self, name: str, topics: Sequence[str], settings: MemberSettings, on_revoke: Revoked | None
     ) -> EmbeddedMembership:
-        """Take part in a group that reads the topics. TopicNotFound, UsageError."""
+        """Take a place in a group that reads the topics. TopicNotFound, UsageError."""
         for topic in topics:
             self._inside.stored(topic)
-        member = EmbeddedMembership(
+        return EmbeddedMembership(
             self._inside,
             self.coordinator,
             self._offsets,
-            group=group,
+            group=name,
             topics=topics,
             settings=settings,
             on_revoke=on_revoke,
         )
-        return self._inside.clients.add(member)
 
     def open_book(self, queue: Queue, consumer: str) -> EmbeddedQueueBook:
         """Open the book of a queue, and enter it as a consumer. TopicNotFound, UsageError."""
         return EmbeddedQueueBook(self._inside, self.coordinator, queue, consumer)
 
-    def groups(self) -> list[Group]:
+    def list_groups(self) -> list[Group]:
         """Return all groups that have members or offsets, by name."""
         with self.coordinator.look() as connection:
             named = {name for (name,) in connection.execute("SELECT group_name FROM members")}
@@ -70,7 +64,7 @@ class EmbeddedSharedReading:
                 found.append(self._group(name))
         return found
 
-    def group(self, name: str) -> Group:
+    def find_group(self, name: str) -> Group:
         """Return one group. GroupNotFound."""
         self._offsets.catch_up()
         return self._group(name)

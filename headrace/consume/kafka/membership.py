@@ -1,4 +1,4 @@
-"""A member of a consumer group of Kafka's.
+"""A place in a consumer group of Kafka's.
 
 librdkafka joins, shows signs of life and hears of changes in threads of its own. A `poll` goes
 through these steps until it has records or its time is over:
@@ -16,30 +16,26 @@ A topic that was made anew under a member is noticed after CACHE_S, and the grou
 Kafka has forgotten what it had committed.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from headrace import faults
 from headrace.consume.group_refusals import (
     check_group_position,
-    commit_before_poll,
     instance_taken,
-    member_closed,
-    member_of_parent,
     partitions_lost,
-    poll_within_poll,
 )
 from headrace.consume.groups import MemberSettings, Polled, Revoked
 from headrace.consume.kafka.beside import call_beside
 from headrace.consume.kafka.commits import Commits
 from headrace.consume.kafka.intake import Intake
 from headrace.consume.kafka.placing import Placing
-from headrace.consume.polling import check_poll
+from headrace.consume.lifetime import Lifetime
+from headrace.consume.progress import Progress
 from headrace.errors import UsageError
 from headrace.log.base import Append, Partition
 from headrace.log.kafka.client import LOGGER, LOOK_S, served
@@ -64,14 +60,14 @@ _PASSING = {
 
 
 class KafkaMembership:
-    """A `Member`. For one thread at a time, of the process that joined."""
+    """A `Membership`."""
 
     def __init__(
         self,
         inside: Inside,
         *,
         group: str,
-        reads: Sequence[str],
+        topics: Sequence[str],
         settings: MemberSettings,
         on_revoke: Revoked | None,
     ) -> None:
@@ -81,22 +77,17 @@ class KafkaMembership:
         self._group = group
         self._settings = settings
         self._on_revoke = on_revoke
-        self._process = os.getpid()
+        self.life = Lifetime(made="joined", again="join the group")
+        self.owned: set[Partition] = set()
+        self.progress = Progress()
         self._id = ""
         self._intake = Intake()
-        self._owned: set[Partition] = set()
-        self._positions: dict[Partition, int] = {}
         self._gone: dict[Partition, int] = {}  # positions that the log does not have
-        self._committed: dict[Partition, int] = {}  # as far as we know: positions where we began
-        # What was polled and not committed: of partitions that are ours, and of others by now.
-        self._moved: set[Partition] = set()
-        self._lost: set[Partition] = set()
         self._raised: BaseException | None = None  # by what ran within a callback of librdkafka's
-        self._must_poll = self._polling = self._called_back = False
-        self._is_in_trouble = self._fenced = self._closed = False
-        self._topic_ids = {topic: self._topics.find(topic).id for topic in reads}
+        self._called_back = self._is_in_trouble = self._fenced = False
+        self._topic_ids = {topic: self._topics.find(topic).id for topic in topics}
         self._followed_at = time.monotonic()
-        self._consumer = self._subscribe(reads)
+        self._consumer = self._subscribe(topics)
         self._commits = Commits(
             inside,
             self._consumer,
@@ -112,7 +103,7 @@ class KafkaMembership:
             commit=self._commits.try_to_store,
         )
 
-    def _subscribe(self, reads: Sequence[str]) -> Consumer:
+    def _subscribe(self, topics: Sequence[str]) -> Consumer:
         own = {
             "group.id": self._topics.kafka_name(self._group),
             "session.timeout.ms": str(self._settings.session_timeout_ms),
@@ -123,7 +114,7 @@ class KafkaMembership:
         consumer = self._cluster.member(own, self._note_trouble)
         with self._errors("join"):
             consumer.subscribe(
-                [self._topics.kafka_name(topic) for topic in dict.fromkeys(reads)],
+                [self._topics.kafka_name(topic) for topic in dict.fromkeys(topics)],
                 on_assign=self._take_over,
                 on_revoke=self._give_up,
                 on_lost=self._lose,
@@ -135,87 +126,44 @@ class KafkaMembership:
         """Which member of the group this is, once it has joined; another one after it did anew."""
         return self._id
 
-    @property
-    def assigned(self) -> list[Partition]:
-        """The partitions that the last `poll` found to be ours."""
-        return sorted(self._owned)
+    def __str__(self) -> str:
+        return f"group {self._group!r}, member {self._id or 'that has not joined yet'}"
 
-    def poll(self, *, timeout_s: float = 1.0, max_records: int = 10_000) -> list[Polled]:
-        """Return the next records of our partitions, nothing after `timeout_s` without any."""
-        self._check_usable()
-        check_poll(self, timeout_s, max_records)
-        if self._polling:
-            raise poll_within_poll(self)
-        self._polling = True
-        try:
-            if self._must_poll:
-                with suppress(KafkaException):  # whatever became of it, what is committed decides
-                    self._commits.settle()
-                self._take_out(self._positions)
-                self._must_poll = False
-            return self._poll(time.monotonic() + timeout_s, max_records)
-        finally:
-            self._polling = False
+    def check_instance(self) -> None:
+        """Refuse to go on when another process joined with our instance id. MemberFenced."""
+        if self._fenced:
+            raise instance_taken(self, self._settings.instance)
 
-    def commit(self, appends: Sequence[Append] = ()) -> None:
-        """Store that all that was polled is done and, together with that, append the output."""
-        self._check_usable()
-        if self._must_poll:
-            raise commit_before_poll(self)
-        offsets = {
-            place: offset
-            for place, offset in self._positions.items()
-            if offset != self._committed[place]
-        }
-        if not (appends or offsets or self._lost):
-            return
-        try:
-            self._check_member()
-            faults.reach("group_before_append")
-            self._store(offsets, appends)
-            faults.reach("group_after_append")
-        except BaseException:
-            # Even of one that failed the outcome may be unknown; what is committed decides.
-            self._must_poll = True
-            self._moved.clear()
-            self._lost.clear()
-            raise
-        self._committed |= offsets
-        self._moved.clear()
+    def begin_anew(self) -> None:
+        """Go on, at the next poll, where the group has committed to."""
+        with suppress(KafkaException):  # whatever became of it, what is committed decides
+            self._commits.settle()
+        self._take_out(self.progress.positions)
+
+    def commit(self, offsets: Mapping[Partition, int], appends: Sequence[Append]) -> None:
+        """Store offsets and appends, all of them or nothing. MemberFenced: nothing was."""
+        self._check_member()
+        faults.reach("group_before_append")
+        self._store(offsets, appends)
+        faults.reach("group_after_append")
 
     def close(self) -> None:
         """Leave the group; without an instance id our partitions are free at once."""
-        if self._closed or os.getpid() != self._process:
+        if not self.life.end():
             return
-        self._closed = True
         # It waits for a commit that is not answered, and for the coordinator to take note.
         left = call_beside(self._consumer.close, f"end of {self}")
         with suppress(TimeoutError, KafkaException):  # our session ends by itself
             left.result(self._cluster.timeout_s)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __str__(self) -> str:
-        return f"group {self._group!r}, member {self._id or 'that has not joined yet'}"
-
-    def _check_usable(self) -> None:
-        if os.getpid() != self._process:
-            raise member_of_parent(self, self._process)
-        if self._closed:
-            raise member_closed(self)
-        if self._fenced:
-            raise instance_taken(self, self._settings.instance)
 
     def _errors(self, what: str, *, raw: Iterable[int] = ()) -> Any:
         return self._cluster.errors(f"{what} as {self}", raw=set(raw))
 
     # The steps of a poll.
 
-    def _poll(self, deadline: float, max_records: int) -> list[Polled]:
+    def poll(self, timeout_s: float, max_records: int) -> list[Polled]:
+        """Return the next records of our partitions, nothing after `timeout_s` without any."""
+        deadline = time.monotonic() + timeout_s
         wait_s = 0.0
         while True:
             self._serve(wait_s)
@@ -258,7 +206,7 @@ class KafkaMembership:
         # None while it joins. Another one: Kafka took us for dead, whether it told us so or not.
         id = self._consumer.memberid() or ""
         if id != self._id:
-            self._lost |= self._moved
+            self.progress.lost |= self.progress.moved
             self._id = id
 
     def _consume(self) -> list[Message]:
@@ -271,14 +219,14 @@ class KafkaMembership:
         if topic is not None and number is not None:
             place = self._topics.place(TopicPartition(topic, number))
         if error is None:
-            if place in self._positions:
+            if place in self.progress.positions:
                 self._intake.add(place, message)
         elif error.code() == KafkaError._PARTITION_EOF:
-            if place in self._positions:
+            if place in self.progress.positions:
                 self._intake.note_end(place, offset_of(message))
         elif error.code() in LOST:
-            if place in self._positions:
-                self._gone[place] = self._positions[place]
+            if place in self.progress.positions:
+                self._gone[place] = self.progress.positions[place]
                 self._take_out([place])
         elif error.code() in _PASSING:
             LOGGER.warning("%s: %s", self, error.str())
@@ -300,9 +248,8 @@ class KafkaMembership:
             if found != known:
                 LOGGER.warning("%s: topic %s was made anew, the group begins anew", self, topic)
                 self._topic_ids[topic] = found
-                anew = {place for place in self._owned if place.topic == topic}
-                self._lost |= anew & self._moved
-                self._moved -= anew
+                anew = {place for place in self.owned if place.topic == topic}
+                self.progress.lose(anew)
                 self._gone = {at: each for at, each in self._gone.items() if at not in anew}
                 self._take_out(anew)
         self._followed_at = time.monotonic()
@@ -313,12 +260,11 @@ class KafkaMembership:
             for place, position in self._gone.items():
                 check_group_position(self._group, place, position, extents[place])
             self._gone.clear()
-        new = self._owned - self._positions.keys()
+        new = self.owned - self.progress.positions.keys()
         if not new:
             return
         found = self._placing.positions(new)
-        self._positions |= found
-        self._committed |= found
+        self.progress.begin(found)
         with self._errors("begin to read"):
             self._consumer.incremental_assign(
                 [self._topics.kafka_place(place, offset) for place, offset in found.items()]
@@ -327,9 +273,8 @@ class KafkaMembership:
     def _take(self, max_records: int) -> list[Polled]:
         polled = []
         for place, messages, next_offset in self._intake.take(max_records):
-            self._positions[place] = next_offset
+            self.progress.move(place, next_offset, polled=bool(messages))
             if messages:
-                self._moved.add(place)
                 batch = to_arrow(messages, any_time=self._cluster.believes_producers)
                 polled.append(Polled(place, batch))
         return polled
@@ -339,13 +284,13 @@ class KafkaMembership:
     def _take_over(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         # Nothing is read before we say where; of itself librdkafka would do so now.
         self._within_callback(lambda: self._consumer.incremental_assign([]))
-        self._owned |= {self._topics.place(each) for each in partitions}
+        self.owned |= {self._topics.place(each) for each in partitions}
 
     def _give_up(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         places = sorted(self._topics.place(each) for each in partitions)
         # librdkafka calls this, and not `_lose`, when it was about to and our time passed then.
         is_lost = not self._id or self._consumer.memberid() != self._id
-        if self._on_revoke is not None and not self._closed and not is_lost:
+        if self._on_revoke is not None and not self.life.is_over and not is_lost:
             on_revoke = self._on_revoke
             self._within_callback(lambda: on_revoke(places))
         self._let_go(places)
@@ -355,9 +300,8 @@ class KafkaMembership:
 
     def _let_go(self, places: Iterable[Partition]) -> None:
         places = set(places)
-        self._lost |= places & self._moved
-        self._moved -= places
-        self._owned -= places
+        self.progress.lose(places)
+        self.owned -= places
         for place in places:
             self._gone.pop(place, None)
         self._within_callback(lambda: self._take_out(places))
@@ -373,19 +317,18 @@ class KafkaMembership:
 
     def _take_out(self, places: Iterable[Partition]) -> None:
         """Stop reading partitions; those that are ours are placed anew."""
-        places = self._positions.keys() & set(places)
+        places = self.progress.positions.keys() & set(places)
         with self._errors("stop reading"):
             self._consumer.incremental_unassign([self._topics.kafka_place(each) for each in places])
         self._intake.drop(places)
-        for place in places:
-            del self._positions[place], self._committed[place]
+        self.progress.stop(places)
 
     # Committing.
 
     def _check_member(self) -> None:
         """Refuse to commit as a member that we no longer are. MemberFenced."""
-        if self._lost or (self._consumer.memberid() or "") != self._id:
-            raise partitions_lost(self, self._lost | self._moved)
+        if self.progress.lost or (self._consumer.memberid() or "") != self._id:
+            raise partitions_lost(self, self.progress.lost | self.progress.moved)
 
     def _store(self, offsets: Mapping[Partition, int], appends: Sequence[Append]) -> None:
         try:
@@ -394,4 +337,4 @@ class KafkaMembership:
             if error.args[0].code() == KafkaError.FENCED_INSTANCE_ID:
                 self._fenced = True
                 raise instance_taken(self, self._settings.instance) from error
-            raise partitions_lost(self, self._moved) from error
+            raise partitions_lost(self, self.progress.moved) from error

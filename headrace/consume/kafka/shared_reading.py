@@ -26,29 +26,23 @@ class KafkaSharedReading:
         self.clients = inside.clients
         self._groups = KafkaGroups(inside.cluster, inside.topics, inside.prefix)
 
-    def join(
-        self,
-        group: str,
-        topics: Sequence[str],
-        *,
-        settings: MemberSettings = MemberSettings(),  # noqa: B008 - a frozen value
-        on_revoke: Revoked | None = None,
+    def enter_group(
+        self, name: str, topics: Sequence[str], settings: MemberSettings, on_revoke: Revoked | None
     ) -> KafkaMembership:
-        """Take part in a group that reads the topics. TopicNotFound, UsageError."""
+        """Take a place in a group that reads the topics. TopicNotFound, UsageError."""
         for topic in topics:
             self._inside.topics.find(topic)
         # What a dead member with our name left undecided would keep the group's offsets from us.
         self._inside.take_over()
-        member = KafkaMembership(
-            self._inside, group=group, reads=topics, settings=settings, on_revoke=on_revoke
+        return KafkaMembership(
+            self._inside, group=name, topics=topics, settings=settings, on_revoke=on_revoke
         )
-        return self._inside.clients.add(member)
 
-    def groups(self) -> list[Group]:
+    def list_groups(self) -> list[Group]:
         """Return all groups of the prefix that have members or offsets, by name."""
         return self._groups.find_all()
 
-    def group(self, name: str) -> Group:
+    def find_group(self, name: str) -> Group:
         """Return one group. GroupNotFound."""
         return self._groups.find(name)
 

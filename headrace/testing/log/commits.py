@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from headrace.consume import find_group, join_group
-from headrace.consume.groups import Member
+from headrace.consume.member import Member
 from headrace.errors import RecordTooLarge, UsageError
 from headrace.log.base import MAX_RECORD_BYTES, Append, Log, Partition, Producer
 from headrace.log.records import records

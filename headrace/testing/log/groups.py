@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from headrace.consume import delete_group, find_group, join_group, list_groups, reset_group
-from headrace.consume.groups import Group, Member, MemberSettings, lag
+from headrace.consume.groups import Group, MemberSettings, lag
+from headrace.consume.member import Member
 from headrace.errors import (
     GroupActive,
     GroupNotFound,
