@@ -4,7 +4,7 @@ from headrace.consume.groups import Group, GroupMember, Lag, MemberSettings, Pol
 from headrace.consume.member import Member
 from headrace.consume.queue_consumer import QueueConsumer
 from headrace.consume.queues import DEAD_HEADERS, Delivery, QueueSettings
-from headrace.consume.sender import Sender, SenderStatus, Sent
+from headrace.consume.sending.sender import Sender, SenderStatus, Sent
 from headrace.consume.shared_reading import (
     consume_queue,
     delete_group,

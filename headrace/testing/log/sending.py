@@ -14,8 +14,8 @@ from typing import Any, Literal, cast
 
 import pytest
 
-from headrace.consume.outgoing import RECORD_OVERHEAD_BYTES
-from headrace.consume.sender import Sender, Sent
+from headrace.consume.sending.outgoing import RECORD_OVERHEAD_BYTES
+from headrace.consume.sending.sender import Sender, Sent
 from headrace.errors import BufferFull, DiskFull, RecordTooLarge, TopicNotFound, UsageError
 from headrace.log.base import MAX_RECORD_BYTES, Acks, Appended, Log, Partition, Producer
 from headrace.log.records import records

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from typing import NamedTuple
 
-from headrace.consume.outgoing import OutgoingBatch, Record
+from headrace.consume.sending.outgoing import OutgoingBatch, Record
 from headrace.errors import BufferFull, Unreachable, UsageError
 
 __all__ = ["Buffer", "Waiting"]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from consume.coordinating import coordinator_of
 from headrace import faults
 from headrace.consume import consume_queue
 from headrace.consume.embedded import coordinator, queue_rows
@@ -20,7 +21,6 @@ from headrace.consume.queues import QueueSettings
 from headrace.errors import DiskFull, PositionLost, UsageError
 from headrace.log import EmbeddedLog, Partition, TopicSettings, records
 from headrace.testing.log.suite import rows, start_process, values
-from log.coordinating import coordinator_of
 
 DEAD = Partition("t.q.dead", 0)
 LONG = QueueSettings(max_deliveries=2, lock_ms=600_000)

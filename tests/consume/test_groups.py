@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from consume.coordinating import coordinator_of
 from headrace import faults
 from headrace.consume import delete_group, find_group, join_group, list_groups, reset_group
 from headrace.consume.embedded import coordinator
@@ -35,7 +36,6 @@ from headrace.errors import (
 from headrace.log import Append, EmbeddedLog, Partition, TopicSettings, records
 from headrace.log.names import GROUPS_TOPIC
 from headrace.testing.log.suite import rows, values
-from log.coordinating import coordinator_of
 
 PLACE = Partition("t", 0)
 COMMIT_POINTS = {

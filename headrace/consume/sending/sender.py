@@ -34,8 +34,8 @@ from concurrent.futures import Future
 from typing import Literal, NamedTuple, Self
 from weakref import WeakSet
 
-from headrace.consume.buffer import Buffer
-from headrace.consume.outgoing import OutgoingBatch, Sent, make_record
+from headrace.consume.sending.buffer import Buffer
+from headrace.consume.sending.outgoing import OutgoingBatch, Sent, make_record
 from headrace.errors import HeadraceError, UsageError
 from headrace.log.base import Log, Range
 from headrace.log.records import MAX_APPEND_BYTES, Bytes, Headers

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis.strategies import integers, lists, none, one_of, text
 
 from headrace.consume import Sender, Sent
-from headrace.consume import sender as sender_module
-from headrace.consume.outgoing import OutgoingBatch, make_record
+from headrace.consume.sending import sender as sender_module
+from headrace.consume.sending.outgoing import OutgoingBatch, make_record
 from headrace.errors import BufferFull, LogError, Unreachable, UsageError
 from headrace.log import EmbeddedLog, Log, Partition, Range
 from headrace.log.records import check_records, share_out
