@@ -5,6 +5,7 @@ Promise: closing the log closes what was joined and consumed through it.
 
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import singledispatch
 from typing import Protocol
 
 from headrace.consume.embedded.shared_reading import EmbeddedSharedReading
@@ -35,7 +36,7 @@ __all__ = [
 class SharedReading(Groups, Queues, Protocol):
     """What keeps the groups and queues of a log."""
 
-    clients: Clients
+    clients: Clients  # of the log
 
 
 def join_group(
@@ -96,22 +97,28 @@ def consume_queue(
     return shared.clients.add(QueueConsumer(log, opened, consumer, book))
 
 
+@singledispatch
 def shared_reading(log: Log) -> SharedReading:
-    """Return what keeps the groups and queues of a log, made once. UsageError: it is closed."""
-    if isinstance(log, EmbeddedLog):
-        embedded = log.inside
-        embedded.check_open()
-        return embedded.clients.share(
-            EmbeddedSharedReading, lambda: EmbeddedSharedReading(embedded)
-        )
-    from headrace.consume.kafka.shared_reading import KafkaSharedReading
+    """Return what keeps the groups and queues of a log, made once. UsageError: it is closed.
+
+    Another kind of log registers its own, with `@shared_reading.register`.
+    """
     from headrace.log.kafka import KafkaLog  # needs confluent-kafka, which is an extra
 
-    if isinstance(log, KafkaLog):
-        inside = log.inside
-        inside.check_open()
-        return inside.clients.share(KafkaSharedReading, lambda: KafkaSharedReading(inside))
-    raise UsageError(
-        f"{log}: groups and queues are kept by an EmbeddedLog or a KafkaLog, not by a "
-        f"{type(log).__name__}. Open one of these."
-    )
+    if not isinstance(log, KafkaLog):
+        raise UsageError(
+            f"groups and queues are kept by an EmbeddedLog or a KafkaLog, not by a "
+            f"{type(log).__name__}; open one of these."
+        )
+    from headrace.consume.kafka.shared_reading import KafkaSharedReading
+
+    inside = log.inside
+    inside.check_open()
+    return inside.clients.share(KafkaSharedReading, lambda: KafkaSharedReading(inside))
+
+
+@shared_reading.register
+def _(log: EmbeddedLog) -> SharedReading:
+    inside = log.inside
+    inside.check_open()
+    return inside.clients.share(EmbeddedSharedReading, lambda: EmbeddedSharedReading(inside))
