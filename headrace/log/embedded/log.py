@@ -113,7 +113,7 @@ class EmbeddedLog:
         self._sync = sync
         self._segment_bytes = segment_bytes
         self._topics: dict[str, tuple[object, StoredTopic]] = {}
-        self._keyless = KeylessTurns()
+        self._keyless = KeylessTurns(self.extents)
         self._closed = False
         self._housekeeping = Housekeeping(
             self._path,
@@ -300,7 +300,7 @@ class EmbeddedLog:
 
     def _shares(self, append: Append) -> list[Share]:
         topic = self.topic(append.topic)
-        shared = share_append(append, topic, lambda: self._next_keyless(topic))
+        shared = share_append(append, topic, lambda: self._keyless.take(topic))
         shares = [
             Share(
                 place,
@@ -459,12 +459,6 @@ class EmbeddedLog:
 
     def _check_partition(self, partition: Partition) -> None:
         check_partition(partition, self.topic(partition.topic))
-
-    def _next_keyless(self, topic: Topic) -> int:
-        def count_records() -> int:
-            return sum(extent.end_offset for extent in self.extents(topic.name).values())
-
-        return self._keyless.take(topic, count_records)
 
     def _appender(self, partition: Partition) -> Appender:
         with self._mutex:

@@ -124,7 +124,7 @@ class KafkaLog:
         self._transactions = Transactions(
             self._cluster, self._topics, self._offsets, self._sequences, prefix=prefix, name=name
         )
-        self._keyless = KeylessTurns()
+        self._keyless = KeylessTurns(self.extents)
         self._record_bytes: dict[Partition, float] = {}  # of those that were read last
         self._closed = False
         #: For groups and queues.
@@ -252,7 +252,7 @@ class KafkaLog:
             raise
 
     def _shares(self, append: Append, found: Found) -> list[Share]:
-        shared = share_append(append, found.topic, lambda: self._next_keyless(found.topic))
+        shared = share_append(append, found.topic, lambda: self._keyless.take(found.topic))
         arrival_ms = 0 if self._clock is None else self._clock() // 1000
         return [Share(place, rows, append.producer, arrival_ms) for place, rows in shared]
 
@@ -387,9 +387,3 @@ class KafkaLog:
         for batch in self._consumers.read(kafka_name, range, max_batch_records):
             self._record_bytes[range.partition] = batch.nbytes / batch.num_rows
             yield batch
-
-    def _next_keyless(self, topic: Topic) -> int:
-        def count_offsets() -> int:
-            return sum(extent.end_offset for extent in self.extents(topic.name).values())
-
-        return self._keyless.take(topic, count_offsets)
