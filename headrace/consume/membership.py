@@ -1,4 +1,4 @@
-"""What a group needs of its log: a place among the members, records, and commits that hold.
+"""What a member needs of its log: to be one of its group, records, and commits that hold.
 
 `embedded/membership.py` is our own, over rows of a table; `kafka/membership.py` leaves all it can
 to librdkafka and to Kafka's own groups. What both keep is promised in groups.py.
@@ -16,7 +16,7 @@ __all__ = ["Groups", "Membership"]
 
 
 class Membership(Protocol):
-    """One place in a group; prints as who it is. For one thread at a time."""
+    """One member's part in a group; prints as who it is. For one thread at a time."""
 
     @property
     def id(self) -> str:
@@ -72,7 +72,7 @@ class Groups(Protocol):
         settings: MemberSettings,
         on_revoke: Revoked | None,
     ) -> Membership:
-        """Take a place in a group that reads the topics. TopicNotFound, UsageError."""
+        """Take part in a group that reads the topics. TopicNotFound, UsageError."""
         ...
 
     def list_groups(self) -> list[Group]:

@@ -1,4 +1,4 @@
-"""A place in a consumer group of the embedded log.
+"""A member's part in a consumer group of the embedded log.
 
 A `poll` goes through these steps until it has records or its time is over:
 

@@ -36,7 +36,7 @@ class EmbeddedSharedReading:
     def enter_group(
         self, name: str, topics: Sequence[str], settings: MemberSettings, on_revoke: Revoked | None
     ) -> EmbeddedMembership:
-        """Take a place in a group that reads the topics. TopicNotFound, UsageError."""
+        """Take part in a group that reads the topics. TopicNotFound, UsageError."""
         for topic in topics:
             self._inside.stored(topic)
         return EmbeddedMembership(

@@ -1,4 +1,4 @@
-"""A place in a consumer group of Kafka's.
+"""A member's part in a consumer group of Kafka's.
 
 librdkafka joins, shows signs of life and hears of changes in threads of its own. A `poll` goes
 through these steps until it has records or its time is over:

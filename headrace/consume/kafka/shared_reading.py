@@ -29,7 +29,7 @@ class KafkaSharedReading:
     def enter_group(
         self, name: str, topics: Sequence[str], settings: MemberSettings, on_revoke: Revoked | None
     ) -> KafkaMembership:
-        """Take a place in a group that reads the topics. TopicNotFound, UsageError."""
+        """Take part in a group that reads the topics. TopicNotFound, UsageError."""
         for topic in topics:
             self._inside.topics.find(topic)
         # What a dead member with our name left undecided would keep the group's offsets from us.
