@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from headrace.consume import consume_queue, join_group
 from headrace.log import Append, EmbeddedLog, records
 
 BATCH_RECORDS = 1_000
@@ -52,7 +53,7 @@ def bench_group(path: Path, rounds: int) -> None:
     log.create_topic("out", partitions=1)
     table = records([os.urandom(RECORD_BYTES) for _ in range(BATCH_RECORDS)])
     output = Append("out", records(["done"]), 0)
-    member = log.join("bench", ["in"])
+    member = join_group(log, "bench", ["in"])
     member.poll(timeout_s=0)
     append: list[float] = []
     empty: list[float] = []
@@ -85,7 +86,7 @@ def fill(log: EmbeddedLog, count: int) -> None:
 def bench_queue(path: Path, rounds: int) -> None:
     log = EmbeddedLog(path)
     fill(log, rounds * 1_200)
-    consumer = log.consume("bench", "jobs")
+    consumer = consume_queue(log, "bench", "jobs")
     for count in (1, 100, 1_000):
         poll: list[float] = []
         acknowledge: list[float] = []
@@ -119,7 +120,7 @@ def bench_processes(path: Path, processes: int) -> None:
 
 def consume(path: Path) -> None:
     log = EmbeddedLog(path)
-    consumer = log.consume("bench", "jobs")
+    consumer = consume_queue(log, "bench", "jobs")
     slowest_s = 0.0
     started = time.perf_counter()
     while deliveries := consumer.poll(timeout_s=0.1):

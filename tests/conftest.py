@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SLOW = (
     "cli",
     "store",
+    "consume/test_groups.py",
+    "consume/test_queues.py",
+    "consume/test_sender.py",
     "log/test_acks.py",
     "log/test_compaction_crash.py",
     "log/test_contract.py",
@@ -28,11 +31,8 @@ SLOW = (
     "log/test_kafka.py",
     "log/test_kafka_cluster.py",
     "log/test_kafka_transactions.py",
-    "log/test_groups.py",
     "log/test_epochs.py",
-    "log/test_queues.py",
     "log/test_retention.py",
-    "log/test_sender.py",
     "log/test_transactions.py",
 )
 HERE = Path(__file__).parent

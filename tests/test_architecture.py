@@ -66,7 +66,7 @@ DIALECTS = {
         ("sql/", "plan/spark/", "aggregates/", "engine/", "reference/scalars.py"),
     ),
 }
-PURE = {"log", "schema", "model", "time", "aggregates", "operators", "reference"}
+PURE = {"log", "consume", "schema", "model", "time", "aggregates", "operators", "reference"}
 FILES = sorted((ROOT / "headrace").rglob("*.py"))
 
 

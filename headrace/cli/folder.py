@@ -10,7 +10,7 @@ import typer
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from headrace.log.opening import SharedLog
+    from headrace.log import Log
     from headrace.project.config import Config
 
 __all__ = ["ProjectOption", "find_config", "find_folder", "project_log"]
@@ -42,7 +42,7 @@ def find_config(project: Path | None) -> "Config":
 
 
 @contextmanager
-def project_log(config: "Config") -> Iterator["SharedLog"]:
+def project_log(config: "Config") -> Iterator["Log"]:
     """Open the project's log. UsageError, Unreachable."""
     from headrace.log.opening import open_log
 

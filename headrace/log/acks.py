@@ -18,7 +18,7 @@ def check_acks(topic: str, acks: Acks, producer: Producer | None) -> None:
     if acks not in (1, "all"):
         raise UsageError(
             f"{topic}: acks cannot be {acks!r} here. Use 1 or 'all'; records that nobody waits for "
-            f"are sent with `headrace.log.Sender(log, acks=0)`."
+            f"are sent with `headrace.consume.Sender(log, acks=0)`."
         )
     # It would forget the batch once it is acknowledged, and then nobody could send it again. Kafka
     # refuses it as well.

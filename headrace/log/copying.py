@@ -8,14 +8,13 @@ Promises:
   source offset in it, which the target keeps. Not promised with two copies at the same time.
 - The embedded log keeps arrivals. Kafka stamps its own, so there the original is a header,
   ARRIVAL_HEADER, in µs since 1970; copied back into an embedded log it becomes the arrival again.
-- Offsets of groups are translated. They differ wherever the source has gaps or begins after 0.
 What cannot be kept is told in `CopiedTopic.notes`, and nothing that is not told is lost. Queues are
-not copied, nor what producers have stored; markers are, by `time/copying.py`.
+not copied, nor what producers have stored; groups are, by `consume/copying.py`, and markers, by
+`time/copying.py`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,9 +23,8 @@ import pyarrow.compute as pc
 from headrace.errors import TopicNotFound, UsageError
 from headrace.log.base import APPENDS, HEADERS, RECORDS, Log, Partition, Producer, Range, Topic
 from headrace.log.embedded import EmbeddedLog
-from headrace.log.opening import SharedLog
 
-__all__ = ["ARRIVAL_HEADER", "CopiedTopic", "copy_groups", "copy_producer", "copy_topic"]
+__all__ = ["ARRIVAL_HEADER", "CopiedTopic", "copy_producer", "copy_topic"]
 
 ARRIVAL_HEADER = "headrace.arrival"
 
@@ -176,55 +174,3 @@ def _restore_arrivals(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(
         names.index("headers"), RECORDS.field("headers"), pa.array(rest, HEADERS)
     )
-
-
-def copy_groups(source: SharedLog, target: SharedLog, topics: set[str]) -> Iterator[dict[str, Any]]:
-    """Let groups go on in the copies of topics where they are here; yield what was done.
-
-    GroupActive: a group has members in the target. A group's offsets in a compacted topic are left
-    out, since records that are gone cannot be counted.
-    """
-    compacted = {name for name in topics if source.topic(name).settings.compact}
-    for group in source.groups():
-        wanted = {place: offset for place, offset in group.offsets.items() if place.topic in topics}
-        left_out = sorted({place.topic for place in wanted} & compacted)
-        wanted = {place: offset for place, offset in wanted.items() if place.topic not in compacted}
-        if wanted:
-            target.reset_group(group.name, _translated(source, target, wanted))
-        if wanted or left_out:
-            yield {"group": group.name, "offsets": len(wanted), "left_out": left_out}
-
-
-def _translated(source: Log, target: Log, offsets: Mapping[Partition, int]) -> dict[Partition, int]:
-    """Return the offsets in the target before the same records.
-
-    Counted from the copied end back, so that what retention took of either start is no matter.
-    """
-    translated: dict[Partition, int] = {}
-    for place, offset in offsets.items():
-        copied_to = target.last_sequence(place, copy_producer(place.topic))
-        extent = target.extents(place.topic)[place]
-        first = source.extents(place.topic)[place].first_offset
-        if copied_to is None or max(first, offset) > copied_to:
-            translated[place] = extent.end_offset
-            continue
-        unread = Range(place, max(first, offset), copied_to + 1)
-        left = sum(batch.num_rows for batch in source.read(unread))
-        translated[place] = _offset_before_last(target, Range(place, *extent), left)
-    return translated
-
-
-def _offset_before_last(log: Log, range: Range, count: int) -> int:
-    """Return the offset of the record that has `count` records from itself to the range's end."""
-    span = count
-    while True:
-        # Where the log leaves out offsets, more of them are looked at.
-        start = max(range.start, range.end - span)
-        batches = log.read(Range(range.partition, start, range.end))
-        offsets = [batch["offset"].to_numpy() for batch in batches]
-        found = np.concatenate([np.array([], np.int64), *offsets])
-        if len(found) >= count:
-            return int(found[-count])
-        if start == range.start:
-            return start
-        span *= 2

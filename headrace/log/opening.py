@@ -3,18 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from headrace.log.base import Log
 from headrace.log.embedded import EmbeddedLog
-from headrace.log.groups import Groups
-from headrace.log.queues import Queues
 
-__all__ = ["EmbeddedPlace", "KafkaPlace", "LogPlace", "SharedLog", "open_log"]
-
-
-class SharedLog(Log, Groups, Queues, Protocol):
-    """A log whose readers share its topics."""
+__all__ = ["EmbeddedPlace", "KafkaPlace", "LogPlace", "open_log"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +34,7 @@ class KafkaPlace:
 LogPlace = EmbeddedPlace | KafkaPlace
 
 
-def open_log(place: LogPlace, *, name: str | None = None) -> SharedLog:
+def open_log(place: LogPlace, *, name: str | None = None) -> Log:
     """Open a log. UsageError: a property is wrong, or the client for Kafka is not installed.
 
     With a name, whoever opens the log under it later takes over from one that was killed at once.

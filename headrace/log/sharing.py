@@ -6,11 +6,11 @@ Promises:
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
-from headrace.log.base import MAX_RECORD_BYTES, Append, Partition, Topic
+from headrace.log.base import MAX_RECORD_BYTES, Append, Extent, Partition, Topic
 from headrace.log.checks import check_partition, check_producer
 from headrace.log.names import refuse_closed
 from headrace.log.records import check_keys, check_records, share_out
@@ -24,19 +24,22 @@ PRODUCER_HEADER_BYTES = 16 << 10
 class KeylessTurns:
     """Which partition of a topic is next to take records without keys. Safe for several threads.
 
-    A turn begins at the number of records in the topic, so that processes that append one record
-    each and end do not all fill partition 0.
+    A turn begins at the number of offsets in the topic, of which `extents` tells, so that processes
+    that append one record each and end do not all fill partition 0.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, extents: Callable[[str], Mapping[Partition, Extent]]) -> None:
+        self._extents = extents
         self._mutex = threading.Lock()
         self._next: dict[str, int] = {}
 
-    def take(self, topic: Topic, count_records: Callable[[], int]) -> int:
+    def take(self, topic: Topic) -> int:
         """Return the partition whose turn it is."""
         with self._mutex:
             known = topic.name in self._next
-        start = 0 if known else count_records()
+        # Not with the mutex held: on Kafka it takes a while.
+        extents = {} if known else self._extents(topic.name)
+        start = sum(extent.end_offset for extent in extents.values())
         with self._mutex:
             turn = self._next.setdefault(topic.name, start)
             self._next[topic.name] = turn + 1

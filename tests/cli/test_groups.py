@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from cli.commands import Run
+from headrace.consume import find_group, join_group, reset_group
 from headrace.log import EmbeddedLog, Partition, records
 
 
@@ -38,7 +39,7 @@ def test_a_group_is_shown_each_record_once(project: Path, headrace: Run) -> None
 
 def test_groups_are_listed_described_moved_and_forgotten(project: Path, headrace: Run) -> None:
     log = fill(project)
-    log.reset_group("g", {Partition("clicks", 0): 5, Partition("clicks", 1): 2})
+    reset_group(log, "g", {Partition("clicks", 0): 5, Partition("clicks", 1): 2})
     assert headrace("groups", "--json", "-p", project).rows == [
         {"group": "g", "members": 0, "topics": ["clicks"], "lag_records": 3}
     ]
@@ -51,18 +52,18 @@ def test_groups_are_listed_described_moved_and_forgotten(project: Path, headrace
     refused = headrace(*reset, "--to", "earliest")  # neither a terminal nor --yes
     assert refused.code == 2
     assert "g: not reset: there is nobody to ask; pass --yes" in refused.err
-    assert log.group("g").offsets[Partition("clicks", 0)] == 5
+    assert find_group(log, "g").offsets[Partition("clicks", 0)] == 5
     (moved,) = headrace(*reset, "--to", "1", "--yes", "--json").rows
     assert [(entry["from"], entry["to"]) for entry in moved["offsets"]] == [(5, 1), (2, 1)]
-    assert set(log.group("g").offsets.values()) == {1}
+    assert set(find_group(log, "g").offsets.values()) == {1}
     for to, offset in (("latest", 5), ("earliest", 0), ("2000-01-01T00:00:00Z", 0)):
         assert headrace(*reset, "--to", to, "--yes").code == 0
-        assert set(log.group("g").offsets.values()) == {offset}
+        assert set(find_group(log, "g").offsets.values()) == {offset}
     for to, told in (("soon", "--to soon: write earliest"), ("99", "clicks/0@99")):
         wrong = headrace(*reset, "--to", to, "--yes")
         assert wrong.code in (2, 3)
         assert told in wrong.err
-    with log.join("g", ["clicks"]) as member:
+    with join_group(log, "g", ["clicks"]) as member:
         while not member.assigned:
             member.poll(timeout_s=0.1)
         active = headrace(*reset, "--to", "latest", "--yes")
@@ -78,7 +79,7 @@ def test_groups_are_listed_described_moved_and_forgotten(project: Path, headrace
 
 def test_a_log_is_copied_with_its_groups(project: Path, headrace: Run, tmp_path: Path) -> None:
     log = fill(project)
-    log.reset_group("g", {Partition("clicks", 1): 2})
+    reset_group(log, "g", {Partition("clicks", 1): 2})
     copy = ("log", "copy", "-p", project)
     for wrong in ((), ("--to", "x", "--to-project", project), ("--to-project", project)):
         assert headrace(*copy, *wrong).code == 2
@@ -93,7 +94,7 @@ def test_a_log_is_copied_with_its_groups(project: Path, headrace: Run, tmp_path:
         "copied 0 records of clicks",
         "group g goes on there, 1 offsets",
     ]
-    assert EmbeddedLog(tmp_path / "copy").group("g").offsets == {Partition("clicks", 1): 2}
+    assert find_group(EmbeddedLog(tmp_path / "copy"), "g").offsets == {Partition("clicks", 1): 2}
 
 
 def test_headers_and_tombstones_are_appended(project: Path, headrace: Run, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.consume import consume_queue, join_group
 from headrace.errors import TopicExists, UsageError
 from headrace.log import Appended, EmbeddedLog, Partition, Producer, Range, Topic, records
 from headrace.log.checks import MAX_PRODUCER_ID_BYTES
@@ -84,7 +85,7 @@ def test_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
         log.create_topic("t", partitions=1)
         for _ in range(2):
             log.append("t", records(["x"]), partition=0)
-        member, consumer = log.join("g", ["t"]), log.consume("q", "t")
+        member, consumer = join_group(log, "g", ["t"]), consume_queue(log, "q", "t")
         assert consumer.reject(consumer.poll()) == []
         assert member.poll()
         member.commit()

@@ -10,8 +10,8 @@ from headrace.cli.log.starts import START_HELP, check_start, find_offsets
 from headrace.cli.output import JsonOption, make_table, show_json, show_renderable, show_text
 
 if TYPE_CHECKING:
-    from headrace.log.groups import Group
-    from headrace.log.opening import SharedLog
+    from headrace.consume.groups import Group
+    from headrace.log import Log
 
 __all__ = ["GroupArgument", "groups_app"]
 
@@ -23,14 +23,16 @@ groups_app = typer.Typer(
 
 
 @groups_app.callback()
-def list_groups(
+def show_groups(
     context: typer.Context, project: ProjectOption = None, json: JsonOption = False
 ) -> None:
     """List the consumer groups: members, topics, lag."""
     if context.invoked_subcommand is not None:
         return
+    from headrace.consume import list_groups
+
     with project_log(find_config(project)) as log:
-        found = [_summary(log, group) for group in log.groups()]
+        found = [_summary(log, group) for group in list_groups(log)]
     if json:
         for entry in found:
             show_json(entry)
@@ -43,8 +45,8 @@ def list_groups(
     show_renderable(make_table("", columns, rows))
 
 
-def _summary(log: "SharedLog", group: "Group") -> dict[str, Any]:
-    from headrace.log.groups import lag
+def _summary(log: "Log", group: "Group") -> dict[str, Any]:
+    from headrace.consume.groups import lag
 
     behind = lag(log, group)
     return {
@@ -58,10 +60,11 @@ def _summary(log: "SharedLog", group: "Group") -> dict[str, Any]:
 @groups_app.command()
 def describe(group: GroupArgument, project: ProjectOption = None, json: JsonOption = False) -> None:
     """Show a group's members, and its offset and lag in every partition."""
-    from headrace.log.groups import lag
+    from headrace.consume import find_group
+    from headrace.consume.groups import lag
 
     with project_log(find_config(project)) as log:
-        found = log.group(group)
+        found = find_group(log, group)
         behind = lag(log, found)
     partitions = [
         {
@@ -101,11 +104,12 @@ def reset(
 ) -> None:
     """Let a group go on elsewhere. Refused while it has members."""
     check_start("--to", to)
+    from headrace.consume import find_group, reset_group
     from headrace.errors import GroupNotFound
 
     with project_log(find_config(project)) as log:
         try:
-            old = dict(log.group(group).offsets)
+            old = dict(find_group(log, group).offsets)
         except GroupNotFound:
             if not topic:  # with topics named, it is made
                 raise
@@ -124,7 +128,7 @@ def reset(
             columns = ["topic", "partition", "from", "to"]
             show_renderable(make_table("", columns, [list(move.values()) for move in moves]))
         ask(f"Let {group} go on there?", yes=yes, refused=f"{group}: not reset")
-        log.reset_group(group, new)
+        reset_group(log, group, new)
     if json:
         show_json({"group": group, "offsets": moves})
     else:
@@ -139,11 +143,13 @@ def delete(
     json: JsonOption = False,
 ) -> None:
     """Forget a group and its offsets. Refused while it has members."""
+    from headrace.consume import delete_group, find_group
+
     with project_log(find_config(project)) as log:
-        partitions = len(log.group(group).offsets)
+        partitions = len(find_group(log, group).offsets)
         question = f"Forget {group} and its {partitions:,} offsets?"
         ask(question, yes=yes, refused=f"{group}: not deleted")
-        log.delete_group(group)
+        delete_group(log, group)
     if json:
         show_json({"group": group, "deleted_offsets": partitions})
     else:

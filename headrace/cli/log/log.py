@@ -11,8 +11,7 @@ from headrace.cli.output import JsonOption, note, show_json, show_progress, show
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from headrace.log import EmbeddedLog
-    from headrace.log.opening import SharedLog
+    from headrace.log import EmbeddedLog, Log
 
 __all__ = ["log_app"]
 
@@ -94,8 +93,9 @@ def copy(
         note(text)
 
 
-def _copy(source: "SharedLog", target: "SharedLog", topics: list[str] | None) -> dict[str, Any]:
-    from headrace.log.copying import copy_groups, copy_topic
+def _copy(source: "Log", target: "Log", topics: list[str] | None) -> dict[str, Any]:
+    from headrace.consume.copying import copy_groups
+    from headrace.log.copying import copy_topic
     from headrace.log.names import TIME_TOPIC
     from headrace.time.copying import copy_markers
 
@@ -119,7 +119,7 @@ def _copy(source: "SharedLog", target: "SharedLog", topics: list[str] | None) ->
     }
 
 
-def _names(log: "SharedLog") -> list[str]:
+def _names(log: "Log") -> list[str]:
     return [each.name for each in log.topics()]
 
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from headrace.cli.log.starts import find_offsets, to_micros
 from headrace.cli.output import moment, printable
+from headrace.consume import join_group
+from headrace.consume.groups import MemberSettings
 from headrace.log import Log, Partition, Range
-from headrace.log.groups import MemberSettings
-from headrace.log.opening import SharedLog
 
 __all__ = ["TailRecord", "group_records", "record_text", "record_to_json", "tail_records"]
 
@@ -68,7 +68,7 @@ def _all_records(log: Log, topic: str, start: str, *, follow: bool) -> Iterator[
 
 
 def group_records(
-    log: SharedLog, topic: str, group: str, start: str, *, follow: bool, limit: int | None
+    log: Log, topic: str, group: str, start: str, *, follow: bool, limit: int | None
 ) -> Iterator[TailRecord]:
     """Yield records as a member of a group; each poll is committed once all of it was taken.
 
@@ -77,7 +77,7 @@ def group_records(
     """
     settings = MemberSettings(start="latest" if start == "latest" else "earliest")
     left = limit
-    with closing(log.join(group, [topic], settings=settings)) as member:
+    with closing(join_group(log, group, [topic], settings=settings)) as member:
         deadline = monotonic() + JOIN_SECONDS
         while left is None or left > 0:
             most = _BATCH_RECORDS if left is None else min(left, _BATCH_RECORDS)

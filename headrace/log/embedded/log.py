@@ -6,7 +6,7 @@
     <path>/<topic>/<partition>/lock                who holds it may write (files.py)
     <path>/<topic>/<partition>/compacting          who holds it may compact (compaction.py)
     <path>/~transactions/<number>                  a decision to commit (transactions.py)
-    <path>/~groups.sqlite                          members and queues (coordinator.py)
+    <path>/~groups.sqlite                          members and queues (consume/embedded/)
     <path>/~producers/epoch.json                   the newest epoch of producers (producers.py)
 
 Promises, besides those of `base.Log`:
@@ -50,6 +50,7 @@ from headrace.log.base import (
     TopicSettings,
 )
 from headrace.log.checks import check_once_each, check_partition, check_producer_id
+from headrace.log.clients import Clients
 from headrace.log.embedded.appender import Appender, Written
 from headrace.log.embedded.background import BackgroundSync
 from headrace.log.embedded.files import disk_errors, make_folder
@@ -59,7 +60,6 @@ from headrace.log.embedded.housekeeping import Housekeeping
 from headrace.log.embedded.inside import Inside
 from headrace.log.embedded.producers import next_epoch
 from headrace.log.embedded.reader import Reader
-from headrace.log.embedded.shared_reading import SharedReading
 from headrace.log.embedded.topics import (
     StoredTopic,
     change_topic_folder,
@@ -93,8 +93,8 @@ def _wall_clock_us() -> int:
     return time.time_ns() // 1000
 
 
-class EmbeddedLog(SharedReading):
-    """A `Log` in a folder, with `Groups` and `Queues`.
+class EmbeddedLog:
+    """A `Log` in a folder.
 
     `clock` gives the arrival of what is appended, in µs since 1970. With `sync=False` an append
     survives the death of the process but not that of the machine: for tests.
@@ -113,7 +113,7 @@ class EmbeddedLog(SharedReading):
         self._sync = sync
         self._segment_bytes = segment_bytes
         self._topics: dict[str, tuple[object, StoredTopic]] = {}
-        self._keyless = KeylessTurns()
+        self._keyless = KeylessTurns(self.extents)
         self._closed = False
         self._housekeeping = Housekeeping(
             self._path,
@@ -127,16 +127,17 @@ class EmbeddedLog(SharedReading):
         call_in_children(self._begin)
         with disk_errors(self._path):
             make_folder(self._path)
-        super().__init__(
-            Inside(
-                log=self,
-                path=self._path,
-                sync=sync,
-                stored=self._stored,
-                append=self._append_all,
-                extent=self._extent,
-                caught_up_extent=self._caught_up_extent,
-            )
+        #: For groups and queues.
+        self.inside = Inside(
+            log=self,
+            clients=Clients(),
+            path=self._path,
+            sync=sync,
+            check_open=self._check_open,
+            stored=self._stored,
+            append=self._append_all,
+            extent=self._extent,
+            caught_up_extent=self._caught_up_extent,
         )
 
     def _begin(self) -> None:
@@ -299,7 +300,7 @@ class EmbeddedLog(SharedReading):
 
     def _shares(self, append: Append) -> list[Share]:
         topic = self.topic(append.topic)
-        shared = share_append(append, topic, lambda: self._next_keyless(topic))
+        shared = share_append(append, topic, lambda: self._keyless.take(topic))
         shares = [
             Share(
                 place,
@@ -441,7 +442,7 @@ class EmbeddedLog(SharedReading):
 
         What was appended with `acks=1` is synced first; LogError, DiskFull: that failed.
         """
-        self._close_shared_reading()
+        self.inside.clients.close()
         with self._mutex:
             self._closed = True
         try:
@@ -458,12 +459,6 @@ class EmbeddedLog(SharedReading):
 
     def _check_partition(self, partition: Partition) -> None:
         check_partition(partition, self.topic(partition.topic))
-
-    def _next_keyless(self, topic: Topic) -> int:
-        def count_records() -> int:
-            return sum(extent.end_offset for extent in self.extents(topic.name).values())
-
-        return self._keyless.take(topic, count_records)
 
     def _appender(self, partition: Partition) -> Appender:
         with self._mutex:

@@ -1,9 +1,10 @@
-"""What groups and queues use of their log on Kafka, beyond what its users may."""
+"""What `consume/` uses of a log on Kafka, beyond what its users may."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headrace.log.base import Append, Appended, Log
+from headrace.log.clients import Clients
 from headrace.log.kafka.client import Cluster
 from headrace.log.kafka.delivery import Delivery, Share
 from headrace.log.kafka.offsets import KafkaOffsets
@@ -18,6 +19,7 @@ class Inside:
     """The inner side of a log on Kafka."""
 
     log: Log
+    clients: Clients
     cluster: Cluster
     topics: KafkaTopics
     offsets: KafkaOffsets

@@ -51,6 +51,7 @@ from headrace.log.checks import (
     check_range,
     stored_before,
 )
+from headrace.log.clients import Clients
 from headrace.log.kafka.client import DELIVERY_TIMEOUT_S, Cluster
 from headrace.log.kafka.delivery import Delivery, Share, flush, hand_over
 from headrace.log.kafka.inside import Inside
@@ -58,7 +59,6 @@ from headrace.log.kafka.offsets import KafkaOffsets
 from headrace.log.kafka.pool import Client, ClientPool, end_client
 from headrace.log.kafka.reader import ConsumerPool, KafkaSplit
 from headrace.log.kafka.sequences import Sequences
-from headrace.log.kafka.shared_reading import SharedReading
 from headrace.log.kafka.topics import Found, KafkaTopics
 from headrace.log.kafka.transactions import GroupOffsets, Transactions
 from headrace.log.names import refuse_closed
@@ -75,8 +75,8 @@ MEASURED_RECORDS = 64
 _PREFIX = re.compile(rf"[a-zA-Z0-9._-]{{0,{MAX_PREFIX_LENGTH}}}")
 
 
-class KafkaLog(SharedReading):
-    """A `Log` on a Kafka cluster, with `Groups` and `Queues`.
+class KafkaLog:
+    """A `Log` on a Kafka cluster.
 
     `properties` are librdkafka's: `bootstrap.servers`, and whatever TLS, SASL and tuning need; the
     log overrules only what its promises hang on. `timeout_s` is how long it waits for the cluster
@@ -124,21 +124,21 @@ class KafkaLog(SharedReading):
         self._transactions = Transactions(
             self._cluster, self._topics, self._offsets, self._sequences, prefix=prefix, name=name
         )
-        self._keyless = KeylessTurns()
+        self._keyless = KeylessTurns(self.extents)
         self._record_bytes: dict[Partition, float] = {}  # of those that were read last
         self._closed = False
-        super().__init__(
-            Inside(
-                log=self,
-                cluster=self._cluster,
-                topics=self._topics,
-                offsets=self._offsets,
-                prefix=prefix,
-                check_open=self._check_open,
-                take_over=self._transactions.take_over,
-                append_with=self._append_together,
-                append_own=lambda share: self._deliver(self._plain, share, None),
-            )
+        #: For groups and queues.
+        self.inside = Inside(
+            log=self,
+            clients=Clients(),
+            cluster=self._cluster,
+            topics=self._topics,
+            offsets=self._offsets,
+            prefix=prefix,
+            check_open=self._check_open,
+            take_over=self._transactions.take_over,
+            append_with=self._append_together,
+            append_own=lambda share: self._deliver(self._plain, share, None),
         )
 
     def create_topic(
@@ -252,7 +252,7 @@ class KafkaLog(SharedReading):
             raise
 
     def _shares(self, append: Append, found: Found) -> list[Share]:
-        shared = share_append(append, found.topic, lambda: self._next_keyless(found.topic))
+        shared = share_append(append, found.topic, lambda: self._keyless.take(found.topic))
         arrival_ms = 0 if self._clock is None else self._clock() // 1000
         return [Share(place, rows, append.producer, arrival_ms) for place, rows in shared]
 
@@ -361,7 +361,7 @@ class KafkaLog(SharedReading):
 
     def close(self) -> None:
         """End all clients; a read or an append that is under way ends its own when it ends."""
-        self._close_shared_reading()
+        self.inside.clients.close()
         self._closed = True
         self._transactions.close()
         self._plain.close()
@@ -387,9 +387,3 @@ class KafkaLog(SharedReading):
         for batch in self._consumers.read(kafka_name, range, max_batch_records):
             self._record_bytes[range.partition] = batch.nbytes / batch.num_rows
             yield batch
-
-    def _next_keyless(self, topic: Topic) -> int:
-        def count_offsets() -> int:
-            return sum(extent.end_offset for extent in self.extents(topic.name).values())
-
-        return self._keyless.take(topic, count_offsets)

@@ -39,7 +39,7 @@ __all__ = ["CACHE_S", "PRODUCERS_TOPIC", "QUEUE_BOOKS", "Found", "KafkaTopics"]
 
 #: The log's own topic: the newest sequence of every producer (sequences.py).
 PRODUCERS_TOPIC = "headrace.producers"
-#: The names of the log's own topics with the books of queues begin so (queue_book.py).
+#: The names of topics with the books of queues begin so (consume/kafka/queue_entries.py).
 QUEUE_BOOKS = "headrace.queue."
 CACHE_S = 1.0
 MAX_KAFKA_NAME = 249

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from headrace.consume import find_group, join_group
+from headrace.consume.member import Member
 from headrace.errors import RecordTooLarge, UsageError
-from headrace.log.base import MAX_RECORD_BYTES, Append, Partition, Producer
-from headrace.log.groups import Member
+from headrace.log.base import MAX_RECORD_BYTES, Append, Log, Partition, Producer
 from headrace.log.records import records
 from headrace.testing.log.groups import GroupTests, Join
-from headrace.testing.log.suite import SharedLog, start_process, values
+from headrace.testing.log.suite import start_process, values
 
 __all__ = ["CommitTests"]
 
@@ -25,11 +26,13 @@ RECORDS = 20
 # Dies in its second batch, or where it passes a fault point for the third time; says what it polls.
 DIES = """
 import os, signal, sys
+from headrace.consume import join_group
 from headrace.log import Append, records
-from headrace.log.groups import MemberSettings
+from headrace.consume.groups import MemberSettings
 {make_log}
 way, group = sys.argv[1:]
-member = log.join(group, ["in"], settings=MemberSettings(session_timeout_ms={session_timeout_ms}))
+settings = MemberSettings(session_timeout_ms={session_timeout_ms})
+member = join_group(log, group, ["in"], settings=settings)
 batch = 0
 while True:
     values = [v for p in member.poll(max_records=4) for v in p.records.column("value").to_pylist()]
@@ -55,9 +58,7 @@ while True:
 class CommitTests(GroupTests):
     """Commits."""
 
-    def test_a_group_goes_on_where_it_has_committed(
-        self, log: SharedLog, path: Path, join: Join
-    ) -> None:
+    def test_a_group_goes_on_where_it_has_committed(self, log: Log, path: Path, join: Join) -> None:
         log.create_topic("t", partitions=2)
         for number in (0, 1):
             log.append("t", records([f"{number}-{n}" for n in range(5)]), partition=number)
@@ -75,10 +76,10 @@ class CommitTests(GroupTests):
         rest.members[0].commit()
         rest.members[0].close()
         other.close()
-        assert set(log.group("g").offsets) == {Partition("t", 0), Partition("t", 1)}
+        assert set(find_group(log, "g").offsets) == {Partition("t", 0), Partition("t", 1)}
 
     def test_a_group_that_begins_at_the_end_misses_nothing_afterwards(
-        self, log: SharedLog, join: Join
+        self, log: Log, join: Join
     ) -> None:
         log.create_topic("t", partitions=2)
         for number in (0, 1):
@@ -91,7 +92,7 @@ class CommitTests(GroupTests):
         reading = self.read(join("g", "t", start="latest")).until_values(2)
         assert sorted(reading.values) == [b"while nobody reads 0", b"while nobody reads 1"]
 
-    def test_output_and_offsets_are_committed_together(self, log: SharedLog, join: Join) -> None:
+    def test_output_and_offsets_are_committed_together(self, log: Log, join: Join) -> None:
         log.create_topic("t", partitions=1)
         log.create_topic("out", partitions=3)
         log.append("t", records(["a", "b"]), partition=0)
@@ -106,11 +107,11 @@ class CommitTests(GroupTests):
         )
         stored = [value for n in range(3) for value in values(log, Partition("out", n))]
         assert sorted(map(int, filter(None, stored))) == list(range(20))
-        assert set(log.group("g").offsets) == {Partition("t", 0)}
+        assert set(find_group(log, "g").offsets) == {Partition("t", 0)}
         assert self.read(member).until_values(1).values == [b"c"]
 
     def test_a_commit_that_fails_stores_nothing_and_is_not_tried_twice(
-        self, log: SharedLog, join: Join
+        self, log: Log, join: Join
     ) -> None:
         log.create_topic("t", partitions=1)
         log.create_topic("out", partitions=2)
@@ -129,7 +130,7 @@ class CommitTests(GroupTests):
         member.commit()  # nothing to store
 
     def test_a_crash_loses_repeats_or_does_neither_as_each_way_says(
-        self, log: SharedLog, path: Path
+        self, log: Log, path: Path
     ) -> None:
         self.need("processes")
         log.create_topic("in", partitions=1)
@@ -166,7 +167,7 @@ class CommitTests(GroupTests):
 
     def _finish(self, log: Any, way: str, group: str) -> None:
         """Do the rest of the work; the last record is always part of it."""
-        member: Member = log.join(group, ["in"])
+        member: Member = join_group(log, group, ["in"])
 
         def commit_what_was_polled() -> bool:
             new, reading.by_member[0] = reading.by_member[0], []

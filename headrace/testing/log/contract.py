@@ -11,7 +11,8 @@
 
 What an implementation cannot do it declares in `cannot`, under one of CAPABILITIES and with the
 reason; the tests of it then show as skipped. An unknown name there is an error. How long sessions,
-locks and patience are, it says in the attributes of `LogSuite`.
+locks and patience are, it says in the attributes of `LogSuite`. What keeps its groups and queues is
+registered with `headrace.consume.shared_reading.shared_reading`.
 """
 
 # ruff: noqa: D102 (the name of a test is its sentence)

@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from headrace.consume import delete_group, find_group, join_group, list_groups, reset_group
+from headrace.consume.groups import Group, MemberSettings, lag
+from headrace.consume.member import Member
 from headrace.errors import (
     GroupActive,
     GroupNotFound,
@@ -24,10 +27,9 @@ from headrace.errors import (
     TopicNotFound,
     UsageError,
 )
-from headrace.log.base import Append, Partition
-from headrace.log.groups import Group, Member, MemberSettings, lag
+from headrace.log.base import Append, Log, Partition
 from headrace.log.records import records
-from headrace.testing.log.suite import LogSuite, SharedLog, start_process, values
+from headrace.testing.log.suite import LogSuite, start_process, values
 
 __all__ = ["GroupTests", "Reading"]
 
@@ -35,9 +37,11 @@ Join = Callable[..., Member]
 
 JOINS_AND_WAITS = """
 import sys
-from headrace.log.groups import MemberSettings
+from headrace.consume import join_group
+from headrace.consume.groups import MemberSettings
 {make_log}
-member = log.join("g", ["t"], settings=MemberSettings(session_timeout_ms={session_timeout_ms}))
+settings = MemberSettings(session_timeout_ms={session_timeout_ms})
+member = join_group(log, "g", ["t"], settings=settings)
 while not member.assigned:
     member.poll(timeout_s=0.1)
 print(len(member.assigned), flush=True)
@@ -98,13 +102,13 @@ class GroupTests(LogSuite):
     """Groups."""
 
     @pytest.fixture
-    def join(self, log: SharedLog) -> Iterator[Join]:
+    def join(self, log: Log) -> Iterator[Join]:
         """Join groups; members that the test leaves open are closed after it."""
         joined: list[Member] = []
 
         def join(group: str, *topics: str, on_revoke: Any = None, **settings: Any) -> Member:
-            member = log.join(
-                group, topics, settings=MemberSettings(**settings), on_revoke=on_revoke
+            member = join_group(
+                log, group, topics, settings=MemberSettings(**settings), on_revoke=on_revoke
             )
             joined.append(member)
             return member
@@ -117,7 +121,7 @@ class GroupTests(LogSuite):
     def read(self, *members: Member) -> Reading:
         return Reading(members, self.patience_s)
 
-    def test_every_group_gets_everything_in_order(self, log: SharedLog, join: Join) -> None:
+    def test_every_group_gets_everything_in_order(self, log: Log, join: Join) -> None:
         log.create_topic("t", partitions=3)
         for n in range(30):
             log.append("t", records([str(n)]), partition=n % 3)
@@ -130,9 +134,7 @@ class GroupTests(LogSuite):
         assert first.until_values(31).values[-1] == b"late"
         assert second.until_values(31).values[-1] == b"late"
 
-    def test_within_a_group_each_record_goes_to_one_member(
-        self, log: SharedLog, join: Join
-    ) -> None:
+    def test_within_a_group_each_record_goes_to_one_member(self, log: Log, join: Join) -> None:
         log.create_topic("t", partitions=6)
         reading = self.read(*(join("g", "t") for _ in range(3))).until_shared(("t", 6))
         for n in range(60):
@@ -140,13 +142,13 @@ class GroupTests(LogSuite):
         reading.until_values(60)
         assert sorted(map(int, reading.values)) == list(range(60))
         assert [len(own) for own in reading.by_member] == [20, 20, 20]
-        group = log.group("g")
+        group = find_group(log, "g")
         assert {member.id: list(member.partitions) for member in group.members} == {
             member.id: member.assigned for member in reading.members
         }
 
     def test_partitions_of_several_topics_go_to_members_that_read_them(
-        self, log: SharedLog, join: Join
+        self, log: Log, join: Join
     ) -> None:
         log.create_topic("a", partitions=2)
         log.create_topic("b", partitions=2)
@@ -160,7 +162,7 @@ class GroupTests(LogSuite):
         assert sorted(reading.until_values(2).values) == [b"a", b"b"]
 
     def test_who_joins_gets_a_share_and_who_leaves_gives_it_back(
-        self, log: SharedLog, join: Join
+        self, log: Log, join: Join
     ) -> None:
         log.create_topic("t", partitions=4)
         revoked: list[Partition] = []
@@ -179,7 +181,7 @@ class GroupTests(LogSuite):
         second.close()  # again does no harm
         assert reading.values == []
 
-    def test_what_is_revoked_can_still_be_committed(self, log: SharedLog, join: Join) -> None:
+    def test_what_is_revoked_can_still_be_committed(self, log: Log, join: Join) -> None:
         log.create_topic("t", partitions=2)
         for number in (0, 1):
             log.append("t", records(["a", "b"]), partition=number)
@@ -192,7 +194,7 @@ class GroupTests(LogSuite):
         assert reading.until_values(1).values == [b"c"]
 
     def test_what_was_not_committed_when_it_was_revoked_is_polled_by_the_next(
-        self, log: SharedLog, join: Join
+        self, log: Log, join: Join
     ) -> None:
         log.create_topic("t", partitions=2)
         log.create_topic("out", partitions=1)
@@ -216,10 +218,10 @@ class GroupTests(LogSuite):
         again = self.read(first).until_values(2)
         assert again.values == [f"{1 - moved}a".encode(), f"{1 - moved}b".encode()]
         first.commit()
-        assert sorted(log.group("g").offsets) == [Partition("t", 0), Partition("t", 1)]
+        assert sorted(find_group(log, "g").offsets) == [Partition("t", 0), Partition("t", 1)]
 
     def test_the_partitions_of_a_killed_member_go_to_the_others(
-        self, log: SharedLog, path: Path, join: Join
+        self, log: Log, path: Path, join: Join
     ) -> None:
         self.need("processes")
         log.create_topic("t", partitions=4)
@@ -237,10 +239,10 @@ class GroupTests(LogSuite):
         both.until_shared(("t", 4))
         assert time.monotonic() - killed < self.patience_s
         assert sorted(both.until_values(2).values) == [b"after", b"before"]
-        assert len(log.group("g").members) == 1
+        assert len(find_group(log, "g").members) == 1
 
     def test_a_member_with_an_instance_id_comes_back_to_its_partitions(
-        self, log: SharedLog, join: Join
+        self, log: Log, join: Join
     ) -> None:
         log.create_topic("t", partitions=4)
         moved: list[Partition] = []
@@ -252,14 +254,14 @@ class GroupTests(LogSuite):
         reading.members = [stays]
         for _ in range(5):
             reading.once()
-        assert {m.instance for m in log.group("g").members} == {"a", "b"}
+        assert {m.instance for m in find_group(log, "g").members} == {"a", "b"}
         back = join("g", "t", instance="b")
         self.read(back, stays).until(lambda: back.assigned == before)
         assert moved == []
         assert stays.assigned == sorted({Partition("t", n) for n in range(4)} - set(before))
 
     def test_who_joins_with_an_instance_id_that_is_in_use_takes_over(
-        self, log: SharedLog, join: Join
+        self, log: Log, join: Join
     ) -> None:
         log.create_topic("t", partitions=2)
         log.create_topic("out", partitions=1)
@@ -284,9 +286,7 @@ class GroupTests(LogSuite):
         with pytest.raises(MemberFenced):
             old.commit()
 
-    def test_long_work_between_polls_does_not_end_a_session(
-        self, log: SharedLog, join: Join
-    ) -> None:
+    def test_long_work_between_polls_does_not_end_a_session(self, log: Log, join: Join) -> None:
         log.create_topic("t", partitions=2)
         log.append("t", records(["x"]), partition=0)
         slow = join("g", "t", session_timeout_ms=self.session_timeout_ms)
@@ -296,10 +296,10 @@ class GroupTests(LogSuite):
         other.poll(timeout_s=0.2)
         assert other.assigned == []
         slow.commit()
-        assert set(log.group("g").offsets) == {Partition("t", 0)}
+        assert set(find_group(log, "g").offsets) == {Partition("t", 0)}
 
     def test_a_member_that_does_not_poll_for_too_long_loses_its_partitions(
-        self, log: SharedLog, join: Join
+        self, log: Log, join: Join
     ) -> None:
         log.create_topic("t", partitions=2)
         log.create_topic("out", partitions=1)
@@ -319,7 +319,7 @@ class GroupTests(LogSuite):
         log.append("t", records(["y"]), partition=0)
         assert both.until_values(1).values == [b"y"]
 
-    def test_a_poll_is_bounded_and_no_partition_starves(self, log: SharedLog, join: Join) -> None:
+    def test_a_poll_is_bounded_and_no_partition_starves(self, log: Log, join: Join) -> None:
         log.create_topic("t", partitions=3)
         log.append("t", records([f"0-{n}" for n in range(2_000)]), partition=0)
         for number in (1, 2):
@@ -339,7 +339,7 @@ class GroupTests(LogSuite):
         reading.until_values(2_006)
         assert len(set(reading.values)) == len(reading.values) == 2_006
 
-    def test_the_lag_of_a_group_is_known(self, log: SharedLog, join: Join) -> None:
+    def test_the_lag_of_a_group_is_known(self, log: Log, join: Join) -> None:
         log.create_topic("t", partitions=2)
         log.append("t", records(["a", "b", "c"]), partition=0)
         member = join("g", "t")
@@ -347,22 +347,22 @@ class GroupTests(LogSuite):
         member.commit()
         log.append("t", records(["d", "e"]), partition=0)
         log.append("t", records(["f"]), partition=1)
-        behind = lag(log, log.group("g"))
+        behind = lag(log, find_group(log, "g"))
         assert [each.partition.number for each in behind] == [0, 1]
         assert {each.member for each in behind} == {member.id}
         self.read(member).until_values(3)
         member.commit()
-        level = lag(log, log.group("g"))
+        level = lag(log, find_group(log, "g"))
         if "dense_offsets" in self.cannot:
             assert all(a.records < b.records for a, b in zip(level, behind, strict=True))
         else:
             assert [each.records for each in behind] == [2, 1]
             assert [each.records for each in level] == [0, 0]
         member.close()
-        assert [group.name for group in log.groups()] == ["g"]
-        assert {each.member for each in lag(log, log.group("g"))} == {None}
+        assert [group.name for group in list_groups(log)] == ["g"]
+        assert {each.member for each in lag(log, find_group(log, "g"))} == {None}
 
-    def test_a_group_goes_on_where_it_is_set_to(self, log: SharedLog, join: Join) -> None:
+    def test_a_group_goes_on_where_it_is_set_to(self, log: Log, join: Join) -> None:
         log.create_topic("t", partitions=1)
         place = Partition("t", 0)
         log.append("t", records([str(n) for n in range(10)]), partition=0)
@@ -372,22 +372,22 @@ class GroupTests(LogSuite):
             (extent.end_offset, 0),
             (extent.end_offset - 3, 3),
         ):
-            log.reset_group("g", {place: offset})
-            assert log.group("g") == Group("g", (), {place: offset})
+            reset_group(log, "g", {place: offset})
+            assert find_group(log, "g") == Group("g", (), {place: offset})
             member = join("g", "t")
             reading = self.read(member).until_shared(("t", 1)).until_values(expected)
             assert reading.values == [str(n).encode() for n in range(10 - expected, 10)]
             with pytest.raises(GroupActive, match="'g'"):
-                log.reset_group("g", {place: 0})
+                reset_group(log, "g", {place: 0})
             with pytest.raises(GroupActive, match="'g'"):
-                log.delete_group("g")
+                delete_group(log, "g")
             member.close()
         for offset in (-1, extent.end_offset + 1):
             with pytest.raises(PositionLost, match="t/0@"):
-                log.reset_group("g", {place: offset})
-        assert log.group("g").offsets == {place: extent.end_offset - 3}
+                reset_group(log, "g", {place: offset})
+        assert find_group(log, "g").offsets == {place: extent.end_offset - 3}
 
-    def test_a_deleted_group_begins_anew(self, log: SharedLog, join: Join) -> None:
+    def test_a_deleted_group_begins_anew(self, log: Log, join: Join) -> None:
         log.create_topic("t", partitions=1)
         log.append("t", records(["a", "b"]), partition=0)
         for group in ("kept", "gone"):
@@ -395,15 +395,15 @@ class GroupTests(LogSuite):
             self.read(member).until_values(2)
             member.commit()
             member.close()
-        log.delete_group("gone")
+        delete_group(log, "gone")
         with pytest.raises(GroupNotFound, match="'gone'"):
-            log.group("gone")
+            find_group(log, "gone")
         with pytest.raises(GroupNotFound):
-            log.delete_group("gone")
-        assert [group.name for group in log.groups()] == ["kept"]
+            delete_group(log, "gone")
+        assert [group.name for group in list_groups(log)] == ["kept"]
         assert self.read(join("gone", "t")).until_values(2).values == [b"a", b"b"]
 
-    def test_wrong_calls_are_refused(self, log: SharedLog, join: Join) -> None:
+    def test_wrong_calls_are_refused(self, log: Log, join: Join) -> None:
         log.create_topic("t", partitions=1)
         with pytest.raises(TopicNotFound, match="missing"):
             join("g", "missing")
@@ -427,4 +427,4 @@ class GroupTests(LogSuite):
             with pytest.raises(UsageError, match="at least"):
                 member.poll(**wrong)
         with pytest.raises(GroupNotFound, match="'nobody'"):
-            log.group("nobody")
+            find_group(log, "nobody")

@@ -15,11 +15,13 @@ from typing import Any
 
 import pytest
 
+from headrace.consume import consume_queue, list_groups
+from headrace.consume.queue_consumer import QueueConsumer
+from headrace.consume.queues import DEAD_HEADERS, Delivery, QueueSettings
 from headrace.errors import LogError, TopicNotFound, UsageError
-from headrace.log.base import Partition
-from headrace.log.queues import DEAD_HEADERS, Delivery, QueueConsumer, QueueSettings
+from headrace.log.base import Log, Partition
 from headrace.log.records import records
-from headrace.testing.log.suite import LogSuite, SharedLog, rows, start_process, values
+from headrace.testing.log.suite import LogSuite, rows, start_process, values
 
 __all__ = ["QueueTests"]
 
@@ -27,9 +29,10 @@ Consume = Callable[..., QueueConsumer]
 
 HOLDS_AND_WAITS = """
 import sys, time
-from headrace.log.queues import QueueSettings
+from headrace.consume import consume_queue
+from headrace.consume.queues import QueueSettings
 {make_log}
-consumer = log.consume("q", "t", settings=QueueSettings(lock_ms={lock_ms}))
+consumer = consume_queue(log, "q", "t", settings=QueueSettings(lock_ms={lock_ms}))
 while not (held := consumer.poll(max_records=3)):
     pass
 print(*(delivery.offset for delivery in held), flush=True)
@@ -41,12 +44,12 @@ class QueueTests(LogSuite):
     """Queues."""
 
     @pytest.fixture
-    def consume(self, log: SharedLog) -> Iterator[Consume]:
+    def consume(self, log: Log) -> Iterator[Consume]:
         """Consume queues; consumers that the test leaves open are closed after it."""
         opened: list[QueueConsumer] = []
 
         def consume(queue: str, topic: str = "t", **settings: Any) -> QueueConsumer:
-            consumer = log.consume(queue, topic, settings=QueueSettings(**settings))
+            consumer = consume_queue(log, queue, topic, settings=QueueSettings(**settings))
             opened.append(consumer)
             return consumer
 
@@ -64,7 +67,7 @@ class QueueTests(LogSuite):
             found += consumer.poll(timeout_s=0.1, max_records=min(at_once, count - len(found)))
         return found
 
-    def dead(self, log: SharedLog, topic: str, count: int) -> list[Any]:
+    def dead(self, log: Log, topic: str, count: int) -> list[Any]:
         """Return the records of a dead-letter topic once there are so many."""
         deadline = time.monotonic() + self.patience_s
         while True:
@@ -77,9 +80,7 @@ class QueueTests(LogSuite):
     def idle(self, consumer: QueueConsumer) -> bool:
         return not consumer.poll(timeout_s=0.2)
 
-    def test_more_consumers_than_partitions_all_get_work(
-        self, log: SharedLog, consume: Consume
-    ) -> None:
+    def test_more_consumers_than_partitions_all_get_work(self, log: Log, consume: Consume) -> None:
         log.create_topic("t", partitions=2)
         for number in (0, 1):
             log.append("t", records([f"{number}-{n}" for n in range(50)]), partition=number)
@@ -94,7 +95,7 @@ class QueueTests(LogSuite):
             assert consumer.acknowledge(own) == []
         assert all(self.idle(consumer) for consumer in consumers)
 
-    def test_a_delivery_is_the_whole_record(self, log: SharedLog, consume: Consume) -> None:
+    def test_a_delivery_is_the_whole_record(self, log: Log, consume: Consume) -> None:
         log.create_topic("t", partitions=2)
         headers = [[("n", b"1"), ("n", None)], None]
         log.append("t", records([b"\xff", None], keys=[b"k", None], headers=headers), partition=1)
@@ -108,7 +109,7 @@ class QueueTests(LogSuite):
         assert (two.key, two.value, two.headers) == (None, None, [])
 
     def test_what_is_acknowledged_is_done_and_what_is_released_comes_again(
-        self, log: SharedLog, consume: Consume, path: Path
+        self, log: Log, consume: Consume, path: Path
     ) -> None:
         log.create_topic("t", partitions=1)
         log.append("t", records(["a", "b", "c", "d"]), partition=0)
@@ -124,7 +125,7 @@ class QueueTests(LogSuite):
             consumer.close()
         # Also for who comes later, with a log of its own.
         other = self.make_log(path)
-        late: QueueConsumer = other.consume("q", "t")  # type: ignore[attr-defined]
+        late: QueueConsumer = consume_queue(other, "q", "t")
         assert self.idle(late)
         log.append("t", records(["e"]), partition=0)
         assert [each.value for each in self.take(late, 1)] == [b"e"]
@@ -132,7 +133,7 @@ class QueueTests(LogSuite):
         other.close()
 
     def test_a_record_is_handed_out_again_when_its_time_has_passed(
-        self, log: SharedLog, consume: Consume
+        self, log: Log, consume: Consume
     ) -> None:
         log.create_topic("t", partitions=1)
         log.append("t", records(["a", "b"]), partition=0)
@@ -151,9 +152,7 @@ class QueueTests(LogSuite):
         assert self.idle(first)
         assert all(not values(log, place) for place in log.extents("t.q.dead"))
 
-    def test_what_is_said_twice_is_late_the_second_time(
-        self, log: SharedLog, consume: Consume
-    ) -> None:
+    def test_what_is_said_twice_is_late_the_second_time(self, log: Log, consume: Consume) -> None:
         log.create_topic("t", partitions=1)
         log.append("t", records(["a", "b"]), partition=0)
         consumer = consume("q")
@@ -165,7 +164,7 @@ class QueueTests(LogSuite):
         assert self.idle(consumer)
 
     def test_what_a_killed_consumer_held_is_handed_out_again(
-        self, log: SharedLog, path: Path, consume: Consume
+        self, log: Log, path: Path, consume: Consume
     ) -> None:
         self.need("processes")
         log.create_topic("t", partitions=1)
@@ -181,7 +180,7 @@ class QueueTests(LogSuite):
         assert sorted(int(each.value or b"") for each in got) == list(range(5))
         assert {each.offset for each in got if each.deliveries == 2} == held
 
-    def test_who_closes_gives_back_at_once(self, log: SharedLog, consume: Consume) -> None:
+    def test_who_closes_gives_back_at_once(self, log: Log, consume: Consume) -> None:
         log.create_topic("t", partitions=1)
         log.append("t", records(["a", "b"]), partition=0)
         first = consume("q")
@@ -195,7 +194,7 @@ class QueueTests(LogSuite):
             first.poll()
 
     def test_a_record_that_is_handed_out_too_often_is_a_dead_letter(
-        self, log: SharedLog, consume: Consume
+        self, log: Log, consume: Consume
     ) -> None:
         log.create_topic("t", partitions=2)
         headers = [[("own", b"1")]]
@@ -220,7 +219,7 @@ class QueueTests(LogSuite):
         assert len(self.dead(log, "t.q.dead", 1)) == 1
 
     def test_a_record_whose_time_passes_too_often_is_a_dead_letter(
-        self, log: SharedLog, consume: Consume
+        self, log: Log, consume: Consume
     ) -> None:
         log.create_topic("t", partitions=1)
         log.append("t", records(["poison"]), partition=0)
@@ -234,9 +233,7 @@ class QueueTests(LogSuite):
         assert letter["value"] == b"poison"
         assert letter["headers"][0]["value"] == b"delivered 2 times"
 
-    def test_a_rejected_record_is_a_dead_letter_at_once(
-        self, log: SharedLog, consume: Consume
-    ) -> None:
+    def test_a_rejected_record_is_a_dead_letter_at_once(self, log: Log, consume: Consume) -> None:
         log.create_topic("t", partitions=3)
         for number in range(3):
             log.append("t", records([f"{number}-{n}" for n in range(10)]), partition=number)
@@ -253,7 +250,7 @@ class QueueTests(LogSuite):
         assert self.idle(consumer)
 
     def test_queues_groups_and_readers_do_not_disturb_each_other(
-        self, log: SharedLog, consume: Consume
+        self, log: Log, consume: Consume
     ) -> None:
         log.create_topic("t", partitions=1)
         log.append("t", records(["a", "b", "c"]), partition=0)
@@ -264,9 +261,9 @@ class QueueTests(LogSuite):
         assert [each.value for each in self.take(two, 3)] == [b"a", b"b", b"c"]
         assert values(log, Partition("t", 0)) == [b"a", b"b", b"c"]
         assert not any(values(log, place) for place in log.extents("t.two.dead"))
-        assert log.groups() == []
+        assert list_groups(log) == []
 
-    def test_a_queue_begins_where_it_is_told(self, log: SharedLog, consume: Consume) -> None:
+    def test_a_queue_begins_where_it_is_told(self, log: Log, consume: Consume) -> None:
         log.create_topic("t", partitions=1)
         log.append("t", records(["before"]), partition=0)
         late = consume("late", start="latest")
@@ -275,7 +272,7 @@ class QueueTests(LogSuite):
         assert [each.value for each in self.take(late, 1)] == [b"after"]
         assert [each.value for each in self.take(consume("all"), 2)] == [b"before", b"after"]
 
-    def test_all_consumers_use_the_same_settings(self, log: SharedLog, consume: Consume) -> None:
+    def test_all_consumers_use_the_same_settings(self, log: Log, consume: Consume) -> None:
         self.need("queue_settings")
         log.create_topic("t", partitions=1)
         first = consume("q", max_deliveries=3)
@@ -285,7 +282,7 @@ class QueueTests(LogSuite):
         first.close()
         consume("q", max_deliveries=4)
 
-    def test_threads_compete_and_each_record_is_done_once(self, log: SharedLog, path: Path) -> None:
+    def test_threads_compete_and_each_record_is_done_once(self, log: Log, path: Path) -> None:
         log.create_topic("t", partitions=3)
         for number in range(3):
             log.append("t", records([f"{number}-{n}" for n in range(100)]), partition=number)
@@ -295,7 +292,7 @@ class QueueTests(LogSuite):
         deadline = time.monotonic() + self.patience_s
 
         def work(number: int) -> None:
-            consumer: QueueConsumer = logs[number % 2].consume("q", "t")  # type: ignore[attr-defined]
+            consumer: QueueConsumer = consume_queue(logs[number % 2], "q", "t")
             while len(done) < 300 and time.monotonic() < deadline:
                 got = consumer.poll(timeout_s=0.1, max_records=7)
                 # One of them gives back what it gets for the first time.
@@ -316,7 +313,7 @@ class QueueTests(LogSuite):
         )
         logs[1].close()
 
-    def test_wrong_ways_to_consume_are_refused(self, log: SharedLog, consume: Consume) -> None:
+    def test_wrong_ways_to_consume_are_refused(self, log: Log, consume: Consume) -> None:
         log.create_topic("t", partitions=1)
         with pytest.raises(TopicNotFound, match="missing"):
             consume("q", "missing")

@@ -14,11 +14,11 @@ from typing import Any, Literal, cast
 
 import pytest
 
+from headrace.consume.sending.outgoing import RECORD_OVERHEAD_BYTES
+from headrace.consume.sending.sender import Sender, Sent
 from headrace.errors import BufferFull, DiskFull, RecordTooLarge, TopicNotFound, UsageError
 from headrace.log.base import MAX_RECORD_BYTES, Acks, Appended, Log, Partition, Producer
-from headrace.log.outgoing import RECORD_OVERHEAD_BYTES
 from headrace.log.records import records
-from headrace.log.sender import Sender, Sent
 from headrace.testing.log.suite import LogSuite, rows, values
 
 __all__ = ["SendingTests", "WatchedLog", "wait_until"]

@@ -14,13 +14,11 @@ import pytest
 
 from headrace.log.base import Log, Partition, Range
 from headrace.log.murmur2 import partition_of
-from headrace.log.opening import SharedLog
 
 __all__ = [
     "CAPABILITIES",
     "FILLER_KEY",
     "LogSuite",
-    "SharedLog",
     "rows",
     "start_process",
     "values",

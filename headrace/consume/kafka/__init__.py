@@ -1,0 +1,1 @@
+"""Groups and queues of the log on Kafka. It needs the package confluent-kafka."""

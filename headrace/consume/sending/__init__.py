@@ -1,0 +1,1 @@
+"""Producers with a buffer: records go in one by one, and are appended in batches."""

@@ -1,0 +1,1 @@
+"""Tests of the clients of the log."""
