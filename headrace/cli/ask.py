@@ -100,7 +100,7 @@ def explain(
 ) -> None:
     """Print the plan that will run: what is read, folded, merged and shown."""
     config = find_config(project)
-    from headrace.plan.explain import explain_fold, explanation_text
+    from headrace.plan.explain import explain_view, explanation_text
     from headrace.serve.access import plan_on_disk, running_engine
     from headrace.store.opening import describe_table
 
@@ -114,9 +114,10 @@ def explain(
             client.close()
     else:
         note("no engine runs: starting Spark to check the definitions")
+        pipeline = plan_on_disk(config)
         plans = [
-            explain_fold(fold, describe_table(fold.table)).to_json()
-            for fold in plan_on_disk(config)
+            explain_view(pipeline, fold, describe_table(fold.table)).to_json()
+            for fold in pipeline.folds
         ]
     chosen = [plan for plan in plans if view is None or plan["view"] == view]
     if view is not None and not chosen:

@@ -45,7 +45,7 @@ from headrace.log.base import DEFAULT_PARTITIONS, Log
 from headrace.model.definitions import Project
 from headrace.model.graph import streams_of
 from headrace.operators.state import StateFolder
-from headrace.plan.fold import Fold
+from headrace.plan.stages import Fold
 from headrace.project.settings import Settings
 from headrace.sinks.outbox import ensure_topic
 from headrace.sinks.publishing import Publisher
@@ -397,7 +397,7 @@ class Engine:
                 ends_us = [
                     end_us + (fold.view.lateness_us or 0)
                     for unit in self.units.values()
-                    for fold in unit.folds_over(name)
+                    for fold in unit.pipeline.folds_over(name)
                     if (end_us := snapshot.last_end(fold.table)) is not None
                 ]
                 if source.owned and ends_us:

@@ -11,7 +11,6 @@ from headrace.ledger.entries import (
     MAIN,
     HoldingState,
     Manifest,
-    Operator,
     Owner,
     Progress,
     SetAside,
@@ -20,8 +19,7 @@ from headrace.ledger.entries import (
 from headrace.model.definitions import Stream
 from headrace.model.fingerprint import stream_fingerprint
 from headrace.operators.state import Hasher
-from headrace.plan.columns import columns_read
-from headrace.plan.fold import Fold
+from headrace.plan.stages import Fold, Operator, Pipeline, plan_pipeline
 from headrace.project.settings import Settings
 from headrace.schema.json import JsonDecoder
 
@@ -60,11 +58,6 @@ class Source:
     def owner(self) -> Owner:
         """Whose counters these are."""
         return Owner("stream", self.stream.name, self.version)
-
-    @property
-    def deduplication(self) -> Operator:
-        """The step that finds duplicates; it does nothing where the stream has no unique id."""
-        return Operator("deduplicate", self.stream.name, self.version)
 
 
 @dataclass
@@ -115,17 +108,9 @@ class Unit:
         """Return the topic of every stream that the unit reads."""
         return {name: source.stream.topic for name, source in self.sources.items()}
 
-    def wanted(self, stream: str) -> frozenset[str]:
-        """Return the columns of a stream that any view of the unit reads."""
-        event_time = self.sources[stream].stream.event_time
-        read = [columns_read(fold.view, fold.stream) for fold in self.folds_over(stream)]
-        return frozenset({event_time} if event_time else ()).union(*read)
-
-    def wanted_first(self, stream: str) -> frozenset[str]:
-        """Return the columns that a short turn decodes: those, and the unique id."""
-        unique = self.sources[stream].stream.unique
-        return self.wanted(stream) | frozenset({unique} if unique else ())
-
-    def folds_over(self, stream: str) -> list[Fold]:
-        """Return the folds that read a stream."""
-        return [fold for fold in self.folds if fold.stream.name == stream]
+    @property
+    def pipeline(self) -> Pipeline:
+        """What a turn of the unit does, with the streams and views that it has now."""
+        streams = [(source.stream, source.version) for source in self.sources.values()]
+        owned = [name for name, source in self.sources.items() if source.owned]
+        return plan_pipeline(streams, self.folds, owned=owned)

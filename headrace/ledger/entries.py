@@ -2,7 +2,6 @@
 
 - `Progress`: how far a unit has read a partition of a stream, and the clock there.
 - `Holding`: a version of a stream or view, and the unit that maintains it.
-- `Operator`: a keyed step that remembers something, and whose state a manifest names.
 - `PlannedTurn`: what a turn will read; journalled before anything is read.
 - `OutboxEntry`: records to publish after the commit, by their place in the log.
 - `Manifest`: the files of state that a unit keeps of an operator.
@@ -18,6 +17,7 @@ import pyarrow as pa
 
 from headrace.log.base import Range
 from headrace.operators.state import Run
+from headrace.plan.stages import Operator
 from headrace.plan.tables import Table
 from headrace.time.clocks import NEVER, Clock
 
@@ -30,7 +30,6 @@ __all__ = [
     "Holding",
     "HoldingState",
     "Manifest",
-    "Operator",
     "OutboxEntry",
     "Owner",
     "PlannedTurn",
@@ -97,17 +96,6 @@ class Counted(NamedTuple):
 
     owner: Owner
     input: str
-
-
-class Operator(NamedTuple):
-    """A keyed step: what it does, and the version of the stream that it steps."""
-
-    kind: str
-    name: str
-    version: str
-
-    def __str__(self) -> str:
-        return f"{self.kind}:{self.name}@{self.version}"
 
 
 class HoldingState(StrEnum):

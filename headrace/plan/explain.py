@@ -1,21 +1,19 @@
-"""Say what a fold will do, from the very value that runs: nothing is worked out a second time."""
+"""Say what a view's pipeline will do, from the very values that run: nothing is worked out again.
+
+`explain_view` gives a value of one entry per stage; `explanation_text` prints it for people.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from headrace.plan.fold import Fold
 from headrace.plan.shape import shape_of
 from headrace.plan.spark.calls import call_text
+from headrace.plan.stages import Fold, Pipeline, Publish, Read, Step
 
-__all__ = [
-    "AggregatePlan",
-    "Explanation",
-    "StateColumn",
-    "StoreText",
-    "explain_fold",
-    "explanation_text",
-]
+__all__ = ["Explanation", "StoreText", "explain_view", "explanation_text"]
+
+Entry = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -27,138 +25,150 @@ class StoreText:
 
 
 @dataclass(frozen=True)
-class StateColumn:
-    """One column of an aggregate's state: made by Spark from a turn, merged by the store."""
-
-    column: str
-    type: str
-    partial: str
-    merge: str
-
-
-@dataclass(frozen=True)
-class AggregatePlan:
-    """One aggregate call and the columns of its state; `items` is the table of its items."""
-
-    name: str
-    call: str
-    states: tuple[StateColumn, ...]
-    items: str | None = None
-
-
-@dataclass(frozen=True)
 class Explanation:
-    """What a view does with a record, and where its rows are."""
+    """What a view does with a record, stage by stage: `stage` names the kind of each entry."""
 
     view: str
     version: str
-    stream: str
-    topic: str
-    unique: str | None
-    unique_within_us: int
-    where: str | None
-    window: dict[str, Any] | None
-    panes: str | None
-    pieces: str | None
-    delay_us: int
-    allowed_lateness_us: int | None
-    late: str
-    retention_us: int | None
-    keys: dict[str, str]
-    aggregates: tuple[AggregatePlan, ...]
-    having: str | None
-    spark_query: str
-    table: str
-    columns: dict[str, str]
-    public_select: str
+    stages: tuple[Entry, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Entry:
         """Return the same under the same names, as JSON takes it."""
         return asdict(self)
 
 
-def explain_fold(fold: Fold, store: StoreText) -> Explanation:
-    """Return what a fold will do; `store` is what the store makes of its table."""
-    query, table = shape_of(fold.view), fold.table
-    partials = dict(fold.partials)
+def explain_view(pipeline: Pipeline, fold: Fold, store: StoreText) -> Explanation:
+    """Return what a pipeline does for a view; `store` is what the store makes of its table."""
+    stream = fold.stream.name
+    stages = [
+        *(_read(read) for read in pipeline.reads if read.stream.name == stream),
+        *(_step(step) for step in pipeline.steps if step.operator.name == stream),
+        _narrow(fold),
+        _fold(fold, store),
+        *(_publish(each) for each in pipeline.publishes if each.owner == fold.name),
+    ]
+    return Explanation(fold.name, fold.version, tuple(stages))
+
+
+def _read(read: Read) -> Entry:
+    stream = read.stream
+    columns = [column.name for column in stream.columns if column.name in read.columns]
+    return {
+        "stage": "read",
+        "stream": stream.name,
+        "topic": stream.topic,
+        "format": stream.format,
+        "columns": columns,
+        "event_time": stream.event_time,
+        "delay_us": stream.delay_us,
+    }
+
+
+def _step(step: Step) -> Entry:
+    return {
+        "stage": "step",
+        "operator": str(step.operator),
+        "by": step.by,
+        "within_us": step.within_us,
+    }
+
+
+def _narrow(fold: Fold) -> Entry:
+    query, view = shape_of(fold.view), fold.view
+    window = None if query.window is None else asdict(query.window) | {"time": query.time}
+    note = fold.placement.note
+    return {
+        "stage": "narrow",
+        "where": query.where,
+        "window": window,
+        "placement": None if note is None else {"kind": note[0], "note": note[1]},
+        "delay_us": fold.stream.delay_us,
+        "allowed_lateness_us": view.lateness_us,
+        "late": view.late,
+    }
+
+
+def _fold(fold: Fold, store: StoreText) -> Entry:
+    query, table, partials = shape_of(fold.view), fold.table, dict(fold.partials)
     aggregates = []
-    items = {child.part.removeprefix("items_"): child for child in table.children}
-    for call in query.calls:
-        states = tuple(
-            StateColumn(
-                column.name, column.type.sql, partials[column.name], store.merges[column.name]
-            )
-            for column in items.get(call.name, table).values
-            if column.name.rpartition("_")[0] == call.name
-        )
-        kept_in = items[call.name].name if call.name in items else None
-        aggregates.append(AggregatePlan(call.name, call_text(call), states, kept_in))
-    return Explanation(
-        view=fold.name,
-        version=fold.version,
-        stream=fold.stream.name,
-        topic=fold.stream.topic,
-        unique=fold.stream.unique,
-        unique_within_us=fold.stream.unique_within_us,
-        where=query.where,
-        window=None if query.window is None else asdict(query.window) | {"time": query.time},
-        panes=_note(fold, "panes"),
-        pieces=_note(fold, "pieces"),
-        delay_us=fold.stream.delay_us,
-        allowed_lateness_us=fold.view.lateness_us,
-        late=fold.view.late,
-        retention_us=fold.view.retention_us,
-        keys={key.name: key.expression for key in query.keys},
-        aggregates=tuple(aggregates),
-        having=query.having,
-        spark_query=fold.query,
-        table=table.name,
-        columns={column.name: column.type.sql for column in table.columns},
-        public_select=store.select,
+    for call, answer in zip(query.calls, table.answers, strict=True):
+        kept = table if answer.items is None else table.child(answer.items)
+        types = {column.name: column.type.sql for column in kept.columns}
+        states = [
+            {
+                "column": name,
+                "type": types[name],
+                "partial": partials[name],
+                "merge": store.merges[name],
+            }
+            for name in answer.states
+        ]
+        items = None if answer.items is None else kept.name
+        entry = {"name": call.name, "call": call_text(call), "states": states, "items": items}
+        aggregates.append(entry)
+    return {
+        "stage": "fold",
+        "keys": {key.name: key.expression for key in query.keys},
+        "aggregates": aggregates,
+        "having": query.having,
+        "retention_us": fold.view.retention_us,
+        "spark_query": fold.query,
+        "table": table.name,
+        "columns": {column.name: column.type.sql for column in table.columns},
+        "public_select": store.select,
+    }
+
+
+def _publish(publish: Publish) -> Entry:
+    return {"stage": "publish", "dead": publish.dead, "late": publish.late}
+
+
+def explanation_text(plan: Entry) -> str:
+    """Return an explanation, as `to_json` gives it, as lines for people."""
+    lines = [f"view {plan['view']} @{plan['version']}"]
+    for stage in plan["stages"]:
+        lines.append(f"  {stage['stage']}")
+        lines += [f"    {word:<10} {text}".rstrip() for word, text in _LINES[stage["stage"]](stage)]
+    return "\n".join(lines)
+
+
+Lines = Iterator[tuple[str, str]]
+
+
+def _read_lines(stage: Entry) -> Lines:
+    yield "stream", f"{stage['stream']}, topic {stage['topic']}, {stage['format']}"
+    yield "columns", ", ".join(stage["columns"]) or "none"
+
+
+def _step_lines(stage: Entry) -> Lines:
+    within = _seconds(stage["within_us"])
+    yield (
+        stage["operator"].partition(":")[0],
+        (
+            f"by {stage['by']}, remembered for {within} of its partition's clock, as "
+            f"{stage['operator']}"
+        ),
     )
 
 
-def _note(fold: Fold, word: str) -> str | None:
-    note = fold.placement.note
-    return note[1] if note is not None and note[0] == word else None
-
-
-def explanation_text(plan: dict[str, Any]) -> str:
-    """Return an explanation, as `to_json` gives it, as lines for people."""
-    return "\n".join(_lines(plan))
-
-
-def _lines(plan: dict[str, Any]) -> Iterator[str]:
-    yield f"view {plan['view']} @{plan['version']}"
-    yield f"  reads      stream {plan['stream']}, topic {plan['topic']}"
-    if plan["unique"]:
-        within = _seconds(plan["unique_within_us"])
-        yield f"  unique     {plan['unique']}, remembered for {within} of its partition's clock"
-    yield f"  where      {plan['where'] or 'every record'}"
-    yield from _window_lines(plan)
-    for name, expression in plan["keys"].items():
-        yield f"  key        {name} = {expression}"
-    for aggregate in plan["aggregates"]:
-        yield f"  aggregate  {aggregate['name']} = {aggregate['call']}"
-        if aggregate["items"] is not None:
-            yield f"    a row per item in headrace.{aggregate['items']}"
-        for state in aggregate["states"]:
-            yield f"    {state['column']} {state['type']}"
-            yield f"      partial  {state['partial']}"
-            yield f"      merge    {state['merge']}"
-    if plan["having"]:
-        yield f"  having     {plan['having']}"
-    yield f"  spark      {plan['spark_query']}"
-    columns = ", ".join(f"{name} {type}" for name, type in plan["columns"].items())
-    yield f"  table      headrace.{plan['table']} ({columns})"
-    yield f"  final      {plan['public_select']}"
-
-
-def _window_lines(plan: dict[str, Any]) -> Iterator[str]:
-    window = plan["window"]
+def _narrow_lines(stage: Entry) -> Lines:
+    yield "where", stage["where"] or "every record"
+    window = stage["window"]
     if window is None:
-        yield "  window     none: no record is late"
+        yield "window", "none: no record is late"
         return
+    yield "window", _window_text(window)
+    if stage["placement"] is not None:
+        yield stage["placement"]["kind"], stage["placement"]["note"]
+    if stage["allowed_lateness_us"] is None:
+        yield "lateness", "none: every record is folded, however late"
+    else:
+        yield "lateness", _lateness_text(stage, window)
+        if stage["late"] == "drop":
+            yield "late", "records are counted and no more"
+
+
+def _window_text(window: Entry) -> str:
     text = f"{window['kind']}, {_seconds(window['size_us'])}"
     if window["kind"] == "session":
         text = f"session, records at most {_seconds(window['size_us'])} apart"
@@ -170,34 +180,55 @@ def _window_lines(plan: dict[str, Any]) -> Iterator[str]:
         text += f", days of {window['zone']}"
     if window["time"] is not None:
         text += f", over {window['time']}"
-    yield f"  window     {text}"
-    if plan["panes"] is not None:
-        yield f"  panes      {plan['panes']}"
-    if plan["pieces"] is not None:
-        yield f"  pieces     {plan['pieces']}"
-    lateness_us = plan["allowed_lateness_us"]
-    if lateness_us is None:
-        yield "  lateness   none: every record is folded, however late"
-    else:
-        yield _lateness_line(plan, window, lateness_us)
-        where = (
-            "are counted and no more" if plan["late"] == "drop" else f"go to {plan['view']}.late"
-        )
-        yield f"  late       records {where}"
-    kept = plan["retention_us"]
-    yield "  kept       " + ("for good" if kept is None else f"{_seconds(kept)} past the end")
+    return text
 
 
-def _lateness_line(plan: dict[str, Any], window: dict[str, Any], lateness_us: int) -> str:
-    delay_us = plan["delay_us"]
+def _lateness_text(stage: Entry, window: Entry) -> str:
+    delay_us, lateness_us = stage["delay_us"], stage["allowed_lateness_us"]
     parts = f"delay {_seconds(delay_us)}, allowed lateness {_seconds(lateness_us)}"
     if window["kind"] == "session":
         gap_us = window["size_us"]
         past = _seconds(gap_us + delay_us + lateness_us)
         parts = f"gap {_seconds(gap_us)}, {parts}"
-        return f"  lateness   late once the clock is {past} past a record ({parts})"
+        return f"late once the clock is {past} past a record ({parts})"
     past = _seconds(delay_us + lateness_us)
-    return f"  lateness   closed to a record once the clock is {past} past its end ({parts})"
+    return f"closed to a record once the clock is {past} past its end ({parts})"
+
+
+def _fold_lines(stage: Entry) -> Lines:
+    for name, expression in stage["keys"].items():
+        yield "key", f"{name} = {expression}"
+    for aggregate in stage["aggregates"]:
+        yield "aggregate", f"{aggregate['name']} = {aggregate['call']}"
+        if aggregate["items"] is not None:
+            yield "", f"  a row per item in headrace.{aggregate['items']}"
+        for state in aggregate["states"]:
+            yield "", f"  {state['column']} {state['type']}"
+            yield "", f"    partial  {state['partial']}"
+            yield "", f"    merge    {state['merge']}"
+    if stage["having"]:
+        yield "having", stage["having"]
+    kept = stage["retention_us"]
+    yield "kept", "for good" if kept is None else f"{_seconds(kept)} past the end"
+    yield "spark", stage["spark_query"]
+    columns = ", ".join(f"{name} {type}" for name, type in stage["columns"].items())
+    yield "table", f"headrace.{stage['table']} ({columns})"
+    yield "final", stage["public_select"]
+
+
+def _publish_lines(stage: Entry) -> Lines:
+    yield "dead", stage["dead"]
+    if stage["late"] is not None:
+        yield "late", stage["late"]
+
+
+_LINES = {
+    "read": _read_lines,
+    "step": _step_lines,
+    "narrow": _narrow_lines,
+    "fold": _fold_lines,
+    "publish": _publish_lines,
+}
 
 
 def _seconds(microseconds: int) -> str:

@@ -15,20 +15,19 @@ One aggregation yields them all, so a turn is one Spark job per view.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from headrace.model.definitions import Stream, View
+from headrace.plan.columns import columns_read
 from headrace.plan.shape import shape_of
 from headrace.plan.spark.calls import asked
 from headrace.plan.spark.grouped import grouped_query, partials_of
 from headrace.plan.spark.plain import plain_query
-from headrace.plan.spark.windowing import Levels, levels_of, refuse
+from headrace.plan.spark.windowing import levels_of, refuse
+from headrace.plan.stages import Fold, Narrow
 from headrace.plan.states import grouped_table, plain_table
-from headrace.plan.tables import Table
 from headrace.schema.types import DataType, parse_type
-from headrace.time.placement import Placement
 
-__all__ = ["INPUT_COLUMNS", "Fold", "plan_fold"]
+__all__ = ["INPUT_COLUMNS", "plan_fold"]
 
 #: The columns that stamping adds to the stream's own.
 INPUT_COLUMNS = {
@@ -39,44 +38,6 @@ INPUT_COLUMNS = {
 }
 
 _TIMESTAMP = parse_type("TIMESTAMP")
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Everything a turn needs to know of a view."""
-
-    view: View
-    stream: Stream
-    table: Table
-    query: str  # Spark SQL over the relation `__input`
-    probe: "Probe"
-    partials: tuple[tuple[str, str], ...] = ()  # of the state columns: names and Spark SQL
-
-    @property
-    def name(self) -> str:
-        """The view's name."""
-        return self.view.name
-
-    @property
-    def placement(self) -> Placement:
-        """Where the view's rows stand in time."""
-        return self.table.placement
-
-    @property
-    def version(self) -> str:
-        """The version of the view that this fold maintains."""
-        return self.table.version
-
-
-@dataclass(frozen=True)
-class Probe:
-    """The expressions of a view in the order the query asks them, to find whose record fails.
-
-    `levels` are added to the input one after the other; `values` are asked of what they make.
-    """
-
-    levels: Levels
-    values: tuple[str, ...]
 
 
 def plan_fold(
@@ -104,14 +65,14 @@ def plan_fold(
         table = plain_table(view, version, argument_types)
         query = plain_query(view, stream)
         partials = {}
-    return Fold(view, stream, table, query, _probe(view, stream), tuple(partials.items()))
+    narrow = Narrow(columns_read(view, stream), levels_of(view, stream))
+    return Fold(view, stream, table, narrow, query, _values(view), tuple(partials.items()))
 
 
-def _probe(view: View, stream: Stream) -> Probe:
+def _values(view: View) -> tuple[str, ...]:
     query = shape_of(view)
     values = [output.expression for output in query.outputs]
     if query.grouped:
         values = [key.expression for key in query.keys]
         values += [value for call in query.calls for value in asked(call)]
-    guarded = (f"CASE WHEN NOT (__skip OR __late) THEN {value} END" for value in values)
-    return Probe(levels_of(view, stream), tuple(guarded))
+    return tuple(f"CASE WHEN NOT (__skip OR __late) THEN {value} END" for value in values)

@@ -1,13 +1,16 @@
 """Find who answers: the running engine, or the store itself when none runs."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from headrace.errors import DefinitionError, Problem, Unreachable
+from headrace.ledger.definitions import short_version
 from headrace.log.opening import open_log
+from headrace.model.fingerprint import stream_fingerprint
 from headrace.model.graph import streams_of
+from headrace.plan.stages import Fold, Pipeline, plan_pipeline
 from headrace.project.config import Config
 from headrace.project.folder import read_definitions
 from headrace.serve.desk import Desk, StoreDesk
@@ -16,8 +19,6 @@ from headrace.store.opening import open_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from headrace.plan.fold import Fold
 
 __all__ = ["open_desk", "plan_on_disk", "running_engine"]
 
@@ -49,7 +50,7 @@ def open_desk(config: Config) -> Iterator[Desk]:
             store,
             config.settings,
             spark=lambda: start_project_spark(config),
-            folds=lambda: plan_on_disk(config),
+            pipelines=lambda: [plan_on_disk(config)],
         )
     finally:
         store.close()
@@ -80,7 +81,7 @@ def _is_of(address: Address, holder: Holder) -> bool:
     return (address.pid, address.started) == (holder.pid, holder.started)
 
 
-def plan_on_disk(config: Config) -> Sequence["Fold"]:
+def plan_on_disk(config: Config) -> Pipeline:
     """Plan the project as its files are now; Spark tells the types. DefinitionError: all."""
     definitions = read_definitions(config.folder)
     spark = start_project_spark(config)
@@ -95,7 +96,8 @@ def plan_on_disk(config: Config) -> Sequence["Fold"]:
             problems += error.problems
     if problems:
         raise DefinitionError(problems)
-    return folds
+    streams = [(each, short_version(stream_fingerprint(each))) for each in definitions.streams]
+    return plan_pipeline(streams, folds)
 
 
 def start_project_spark(config: Config) -> "SparkSession":

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from headrace.errors import QueryRefused
 from headrace.log.base import Log
 from headrace.observe.status import take_status
-from headrace.plan.explain import explain_fold
-from headrace.plan.fold import Fold
+from headrace.plan.explain import explain_view
+from headrace.plan.stages import Pipeline
 from headrace.project.settings import Settings
 from headrace.serve.values import answer_to_json
 from headrace.store.base import MAX_ROWS, Store
@@ -60,14 +60,14 @@ class StoreDesk:
         settings: Settings,
         *,
         spark: Callable[[], "SparkSession"],
-        folds: Callable[[], Sequence[Fold]],
+        pipelines: Callable[[], Sequence[Pipeline]],
     ) -> None:
         self._project = project
         self._log = log
         self._store = store
         self._settings = settings
         self._spark = spark
-        self._folds = folds
+        self._pipelines = pipelines
 
     def status(self) -> Json:
         """Return what is going on."""
@@ -105,4 +105,8 @@ class StoreDesk:
 
     def explain(self) -> list[Json]:
         """Return the plan of every view."""
-        return [explain_fold(fold, describe_table(fold.table)).to_json() for fold in self._folds()]
+        return [
+            explain_view(pipeline, fold, describe_table(fold.table)).to_json()
+            for pipeline in self._pipelines()
+            for fold in pipeline.folds
+        ]

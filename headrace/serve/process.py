@@ -133,7 +133,7 @@ def _serving_api(config: Config, engine: "Engine", holder: Holder) -> Iterator[s
         tools.store,
         config.settings,
         spark=lambda: tools.spark,
-        folds=lambda: [fold for unit in list(engine.units.values()) for fold in list(unit.folds)],
+        pipelines=lambda: [unit.pipeline for unit in list(engine.units.values())],
     )
     token = secrets.token_urlsafe(32)
     api = Api(desk, token=token)

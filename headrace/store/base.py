@@ -19,7 +19,6 @@ from headrace.ledger.entries import (
     Counters,
     Holding,
     Manifest,
-    Operator,
     OutboxEntry,
     Owner,
     PlannedTurn,
@@ -30,6 +29,7 @@ from headrace.ledger.entries import (
     Telling,
     TurnReport,
 )
+from headrace.plan.stages import Operator
 from headrace.plan.tables import Table
 
 __all__ = ["MAX_ROWS", "MAX_SECONDS", "Snapshot", "Store"]

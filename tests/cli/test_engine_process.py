@@ -113,12 +113,15 @@ def test_what_is_appended_becomes_visible(
 
 def test_explain_prints_the_plan_that_runs(headrace: Run, engine: EngineProcess) -> None:
     (plan,) = ask(headrace, engine, "explain", "spend_per_minute")
-    assert (plan["stream"], plan["window"]["size_us"]) == ("payments", 60_000_000)
-    assert plan["table"] == f"spend_per_minute__{plan['version']}"
-    count, total = plan["aggregates"]
+    read, narrow, fold, publish = plan["stages"]
+    assert (read["stage"], read["stream"]) == ("read", "payments")
+    assert (narrow["stage"], narrow["window"]["size_us"]) == ("narrow", 60_000_000)
+    assert (publish["stage"], publish["late"]) == ("publish", "spend_per_minute.late")
+    assert fold["table"] == f"spend_per_minute__{plan['version']}"
+    count, total = fold["aggregates"]
     assert (count["call"], total["call"]) == ("count(*)", "sum(amount)")
     (state,) = total["states"]
-    assert state["partial"] == "CAST(SUM(a1) AS DECIMAL(38, 2))"
+    assert state["partial"] == "CAST(sum(a1) AS DECIMAL(38,2))"
     text = headrace("explain", "-p", engine.folder).out
     assert "lateness   closed to a record once the clock is 630 s past its end" in text
     answer = headrace("explain", "nope", "-p", engine.folder)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from headrace.engine.turn.emitting import Emitting
-from headrace.plan.fold import Fold
+from headrace.plan.stages import Fold
 from headrace.sql import parse_project
 
 PROJECT = parse_project(

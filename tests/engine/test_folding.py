@@ -15,7 +15,8 @@ from headrace.engine.gears.folding import fold_rows
 from headrace.engine.spark.analysis import plan_view
 from headrace.engine.spark.session import start_spark
 from headrace.errors import ViewFailed
-from headrace.plan.fold import INPUT_COLUMNS, Fold
+from headrace.plan.fold import INPUT_COLUMNS
+from headrace.plan.stages import Fold
 from headrace.sql import parse_project
 
 pytestmark = pytest.mark.spark

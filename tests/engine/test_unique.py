@@ -214,7 +214,7 @@ def test_status_shows_what_is_remembered() -> None:
             (found,) = take_status("test", snapshot, h.log, h.engine.settings).operators
         (file,) = (h.folder / "store.duckdb.state").iterdir()
         size = file.stat().st_size
-        assert found == OperatorStatus("unique", "payments", MAIN, 6, size, 1)
+        assert found == OperatorStatus("deduplicate", "payments", MAIN, 6, size, 1)
 
 
 @pytest.mark.parametrize("gear", ["short", "long"])

@@ -34,9 +34,10 @@ from headrace.model.nodes import (
 )
 from headrace.model.scalars import Scalar
 from headrace.plan.columns import columns_read
-from headrace.plan.explain import explain_fold, explanation_text
+from headrace.plan.explain import Explanation, explain_view, explanation_text
 from headrace.plan.fold import INPUT_COLUMNS, plan_fold
 from headrace.plan.shape import shape_of
+from headrace.plan.stages import Fold, plan_pipeline
 from headrace.schema.types import parse_type
 from headrace.sql import parse_project
 from headrace.store.duckdb.names import quote
@@ -89,6 +90,11 @@ def with_window(node: Node, window: Window) -> Node:
     return replace(node, input=with_window(node.input, window))
 
 
+def explained(fold: Fold) -> Explanation:
+    pipeline = plan_pipeline([(fold.stream, "5e6f7a8b")], [fold])
+    return explain_view(pipeline, fold, describe_table(fold.table))
+
+
 @pytest.mark.parametrize("file", ["fold.txt", "panes.txt", "days.txt", "session.txt"])
 def test_a_fold_is_the_text_in_the_golden_file(file: str) -> None:
     view, stream = define(PER_MINUTE)
@@ -103,7 +109,7 @@ def test_a_fold_is_the_text_in_the_golden_file(file: str) -> None:
         query = with_window(view.query, windows[file])
         view = replace(view, query=query, late="drop", retention_us=86_400_000_000)
     fold = plan_fold(view, stream, "1a2b3c4d", ARGUMENTS, OUTPUTS)
-    found = explanation_text(explain_fold(fold, describe_table(fold.table)).to_json()) + "\n"
+    found = explanation_text(explained(fold).to_json()) + "\n"
     if os.environ.get("HEADRACE_GOLDEN") == "write":
         (GOLDEN / file).write_text(found)
     assert found == (GOLDEN / file).read_text()
@@ -113,8 +119,11 @@ def test_a_unique_id_is_explained() -> None:
     view, stream = define(PER_MINUTE)
     unique = replace(stream, unique="id", unique_within_us=3_600_000_000)
     fold = plan_fold(view, unique, "1a2b3c4d", ARGUMENTS, OUTPUTS)
-    found = explanation_text(explain_fold(fold, describe_table(fold.table)).to_json())
-    assert "  unique     id, remembered for 3600 s of its partition's clock\n" in found
+    found = explanation_text(explained(fold).to_json())
+    assert (
+        "  step\n    deduplicate by id, remembered for 3600 s of its partition's clock, as "
+        "deduplicate:payments@5e6f7a8b\n" in found
+    )
 
 
 def test_a_version_is_part_of_the_physical_name() -> None:

@@ -210,7 +210,7 @@ class _Demo:
             tools.store,
             self._engine.settings,
             spark=lambda: tools.spark,
-            folds=list,
+            pipelines=list,
         )
         note("auditing: everything is read again from the log")
         with show_progress("audit") as progress:

@@ -30,8 +30,8 @@ from headrace.engine.gears.probing import failing_rows
 from headrace.engine.gears.stamping import Dead, Summary
 from headrace.engine.spark.errors import SPARK_ERRORS, SparkError, explain
 from headrace.errors import ViewFailed
-from headrace.plan.fold import Fold
 from headrace.plan.shape import shape_of
+from headrace.plan.stages import Fold
 from headrace.plan.tables import Table
 
 __all__ = ["Outcome", "Run", "TooManyFailures", "fold_frame", "fold_rows"]

@@ -8,58 +8,102 @@
 """
 
 import logging
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.engine.gears.folding import Outcome, Run, fold_frame, fold_rows
-from headrace.engine.gears.offset_sets import NO_OFFSETS
+from headrace.engine.gears.folding import Outcome, Run, TooManyFailures, fold_frame, fold_rows
+from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.gears.prepared import can_prepare, prepare
 from headrace.engine.gears.splits import Assignment, assign, check_joined, split_frame
 from headrace.engine.gears.stamping import Clocks, Stamper, Summary, gather, input_schema
 from headrace.engine.gears.unique_tasks import find_duplicates
-from headrace.engine.gears.uniqueness import Stepped, remembered, step_rows
+from headrace.engine.gears.uniqueness import Memory, Stepped, remembered, step_rows
 from headrace.engine.spark.errors import SPARK_ERRORS, explain
 from headrace.engine.turn.outset import Outset
 from headrace.engine.unit import Unit, make_decoder
+from headrace.errors import ViewFailed
 from headrace.ledger.entries import PlannedTurn
-from headrace.log.base import RECORDS, Log
+from headrace.log.base import RECORDS, Log, Range
 from headrace.operators.state import StateFolder
-from headrace.plan.fold import Fold
-from headrace.schema.json import Decoded
+from headrace.plan.stages import Fold, Operator, Read, Step
+from headrace.schema.json import Decoded, JsonDecoder
 from headrace.store.base import Store
 
-__all__ = ["Gear", "LongGear", "ShortGear"]
+__all__ = ["Folded", "Gear", "LongGear", "ShortGear", "Work"]
+
+#: What became of a fold: an outcome, or why there is none.
+Folded = Outcome | ViewFailed | TooManyFailures
 
 logger = logging.getLogger("headrace.turn")
 
 
-class Gear(Protocol):
-    """How the steps 2 to 5 of a turn are carried out; `fold` is called from several threads.
+@dataclass(frozen=True)
+class Work:
+    """What a gear works with for the length of a turn; `pool` runs the folds of several views."""
 
-    `stepped` says what step 4 found, by stream.
+    unit: Unit
+    spark: SparkSession
+    log: Log
+    store: Store
+    planned: PlannedTurn
+    outset: Outset
+    state: StateFolder
+    pool: ThreadPoolExecutor
+
+    def ranges(self, stream: str) -> list[Range]:
+        """Return what the turn reads of a stream."""
+        return [entry.range for entry in self.planned.ranges if entry.stream == stream]
+
+    @property
+    def max_jobs(self) -> int | None:
+        """How many Spark jobs may go into finding a view's failing records; None: any number."""
+        return self.unit.settings.probe_jobs if self.unit.shared else None
+
+    def memory(self, step: Step) -> Memory:
+        """Return what a step remembers."""
+        return remembered(self.unit.manifests, step, self.state, self.outset.progress)
+
+    def each(self, folds: Sequence[Fold], run: Callable[[Fold], Outcome]) -> list[Folded]:
+        """Run folds side by side; one that fails takes no other along."""
+
+        def attempt(fold: Fold) -> Folded:
+            try:
+                return run(fold)
+            except (ViewFailed, TooManyFailures) as error:
+                return error
+
+        return list(self.pool.map(attempt, folds))
+
+
+class Gear(Protocol):
+    """How the steps 2 to 5 of a turn are carried out: a verb takes all stages of its kind.
+
+    `stepped` says what step 4 found, by operator.
     """
 
     name: str
-    stepped: dict[str, Stepped]
+    stepped: dict[Operator, Stepped]
 
-    def read(self) -> None:
-        """Step 2: read and decode."""
+    def read(self, reads: Sequence[Read], steps: Sequence[Step]) -> None:
+        """Step 2: read and decode, also the columns that steps go by."""
         ...
 
     def stamp(self) -> None:
         """Step 3: stamp."""
         ...
 
-    def step(self) -> None:
-        """Step 4: find duplicates. StoreError, DiskFull."""
+    def step(self, steps: Sequence[Step]) -> None:
+        """Step 4: step the keyed operators. StoreError, DiskFull."""
         ...
 
-    def fold(self, fold: Fold) -> Outcome:
-        """Step 5, for one view. ViewFailed, TooManyFailures."""
+    def fold(self, folds: Sequence[Fold]) -> list[Folded]:
+        """Step 5: return what became of every fold."""
         ...
 
     def summaries(self) -> list[Summary]:
@@ -76,40 +120,31 @@ class ShortGear:
 
     name = "short"
 
-    def __init__(
-        self,
-        unit: Unit,
-        spark: SparkSession,
-        log: Log,
-        planned: PlannedTurn,
-        outset: Outset,
-        state: StateFolder,
-    ) -> None:
-        self.stepped: dict[str, Stepped] = {}
-        self._unit = unit
-        self._spark = spark
-        self._log = log
-        self._planned = planned
-        self._outset = outset
-        self._state = state
+    def __init__(self, work: Work) -> None:
+        self.stepped: dict[Operator, Stepped] = {}
+        self._work = work
         self._clocks: dict[str, list[Clocks]] = {}
+        self._decoders: dict[str, JsonDecoder] = {}
         self._decoded: list[tuple[Stamper, list[tuple[pa.Table, Decoded]]]] = []
         self._rows: dict[str, pa.Table] = {}
         self._summaries: list[Summary] = []
 
-    def read(self) -> None:
-        """Step 2: read and decode."""
-        for name, source in self._unit.sources.items():
-            ranges = [entry.range for entry in self._planned.ranges if entry.stream == name]
-            decoder = source.decoder(self._unit.wanted_first(name))
-            read = [(range, list(gather(self._log.read(range)))) for range in ranges]
+    def read(self, reads: Sequence[Read], steps: Sequence[Step]) -> None:
+        """Step 2: read and decode, also the columns that steps go by."""
+        work = self._work
+        for each in reads:
+            name = each.stream.name
+            by = {step.by for step in steps if step.operator.name == name}
+            decoder = work.unit.sources[name].decoder(each.columns | by)
+            self._decoders[name] = decoder
+            read = [(range, list(gather(work.log.read(range)))) for range in work.ranges(name)]
             batches = [batch for _, found in read for batch in found]
             # One call for all partitions: each costs some milliseconds, whatever its size. There
             # may be none: offsets that a log leaves out are read as well.
             decoded = decoder.decode(pa.concat_tables([RECORDS.empty_table(), *batches])["value"])
             start = 0
             for range, found in read:
-                stamper = self._outset.stamper(source.stream, range, decoder)
+                stamper = work.outset.stamper(each.stream, range, decoder)
                 parts = []
                 for batch in found:
                     part = decoded.slice(start, batch.num_rows)
@@ -119,7 +154,7 @@ class ShortGear:
 
     def stamp(self) -> None:
         """Step 3: stamp."""
-        stamped: dict[str, list[pa.RecordBatch]] = {name: [] for name in self._unit.sources}
+        stamped: dict[str, list[pa.RecordBatch]] = {name: [] for name in self._decoders}
         for stamper, batches in self._decoded:
             parts, clocks = [], []
             unique = stamper.stream.unique is not None
@@ -133,21 +168,21 @@ class ShortGear:
             self._summaries.append(summary)
         self._decoded.clear()
         for name, parts in stamped.items():
-            decoder = self._unit.sources[name].decoder(self._unit.wanted_first(name))
-            schema = input_schema(decoder)
+            schema = input_schema(self._decoders[name])
             self._rows[name] = pa.Table.from_batches(parts, schema).combine_chunks()
 
-    def step(self) -> None:
-        """Step 4: find duplicates. StoreError, DiskFull."""
-        for name, source in self._unit.sources.items():
+    def step(self, steps: Sequence[Step]) -> None:
+        """Step 4: step the keyed operators. StoreError, DiskFull."""
+        for step in steps:
+            name = step.operator.name
             rows = self._rows[name]
-            if source.stream.unique is None or not rows.num_rows:
+            if not rows.num_rows:
                 continue
-            memory = remembered(self._unit, source.stream, self._state, self._outset.progress)
             columns = zip(*self._clocks[name], strict=True)
             clocks = Clocks(*(np.concatenate(column) for column in columns))
-            duplicate, found = step_rows(source.stream, memory, source.hasher, rows, clocks)
-            self.stepped[name] = found
+            hasher = self._work.unit.sources[name].hasher
+            duplicate, found = step_rows(step, self._work.memory(step), hasher, rows, clocks)
+            self.stepped[step.operator] = found
             self._rows[name] = rows.filter(pa.array(~duplicate))
             for at, summary in enumerate(self._summaries):
                 if summary.stream == name:
@@ -156,24 +191,26 @@ class ShortGear:
                     accepted = summary.accepted - count
                     self._summaries[at] = replace(summary, accepted=accepted, duplicate=count)
 
-    def fold(self, fold: Fold) -> Outcome:
-        """Step 5, for one view. ViewFailed, TooManyFailures."""
-        settings = self._unit.settings
-        rows = self._rows[fold.stream.name]
+    def fold(self, folds: Sequence[Fold]) -> list[Folded]:
+        """Step 5: return what became of every fold."""
+        return self._work.each(folds, self._fold)
+
+    def _fold(self, fold: Fold) -> Outcome:
+        work, rows = self._work, self._rows[fold.stream.name]
         return fold_rows(
             fold,
-            self._unit.session(self._spark, fold.name),
+            work.unit.session(work.spark, fold.name),
             rows,
             run=self._prepared(fold) if rows.num_rows else None,
-            parts=settings.split_folds,
-            max_jobs=settings.probe_jobs if self._unit.shared else None,
+            parts=work.unit.settings.split_folds,
+            max_jobs=work.max_jobs,
         )
 
     def _prepared(self, fold: Fold) -> Run | None:
-        if not can_prepare(self._spark):
+        if not can_prepare(self._work.spark):
             return None
         try:
-            prepared = prepare(self._spark, fold)
+            prepared = prepare(self._work.spark, fold)
         except SPARK_ERRORS:
             return None  # made anew for the rows, the plan fails again, and that is the view's end
         return prepared.run if prepared.repeatable else None
@@ -191,71 +228,64 @@ class LongGear:
 
     name = "long"
 
-    def __init__(
-        self,
-        unit: Unit,
-        spark: SparkSession,
-        log: Log,
-        store: Store,
-        planned: PlannedTurn,
-        outset: Outset,
-        state: StateFolder,
-    ) -> None:
-        self.stepped: dict[str, Stepped] = {}
-        self._unit = unit
-        self._spark = spark
-        self._log = log
-        self._store = store
-        self._state = state
+    def __init__(self, work: Work) -> None:
+        self.stepped: dict[Operator, Stepped] = {}
+        self._work = work
+        self._reads: dict[str, Read] = {}
         self._assignments: dict[str, list[Assignment]] = {}
-        self._planned = planned
-        self._outset = outset
         self._sessions: dict[str, SparkSession] = {}
         self._frames: list[DataFrame] = []
         self._sides: dict[str, list[Summary]] = {}
 
-    def read(self) -> None:
+    def read(self, reads: Sequence[Read], steps: Sequence[Step]) -> None:  # noqa: ARG002
         """Step 2: give every task its splits; reading itself happens when Spark runs step 5."""
-        for name, source in self._unit.sources.items():
-            ranges = [entry.range for entry in self._planned.ranges if entry.stream == name]
+        work = self._work
+        for each in reads:
+            name = each.stream.name
+            ranges = work.ranges(name)
             if not ranges:
                 continue
-            session = self._sessions[name] = self._unit.session(self._spark, f"stream {name}")
+            self._reads[name] = each
+            session = self._sessions[name] = work.unit.session(work.spark, f"stream {name}")
             self._assignments[name] = assign(
                 session,
-                self._log,
-                source.stream,
+                work.log,
+                each.stream,
                 ranges,
-                self._outset,
-                self._store.seeds(name, source.version),
-                split_records=self._unit.settings.split_records,
+                work.outset,
+                work.store.seeds(name, work.unit.sources[name].version),
+                split_records=work.unit.settings.split_records,
             )
 
     def stamp(self) -> None:
         """Step 3: nothing to do here; tasks stamp what they decode."""
 
-    def step(self) -> None:
-        """Step 4: find duplicates in a pass of its own, then say what step 5 reads.
+    def step(self, steps: Sequence[Step]) -> None:
+        """Step 4: each operator in a pass of its own over the log.
 
         LogError, Unreachable, StoreError, DiskFull, EngineError.
         """
-        for name, session in self._sessions.items():
-            stream = self._unit.sources[name].stream
-            assignments = self._assignments[name]
-            if stream.unique is not None:
-                memory = remembered(self._unit, stream, self._state, self._outset.progress)
-                apart = self._unit.session(self._spark, f"unique {name}")
-                found = find_duplicates(apart, stream, assignments, memory)
-                assignments, self.stepped[name] = found
-            frame = split_frame(session, stream, assignments, self._unit.wanted(name))
-            if len(self._unit.folds_over(name)) > 1:
+        for step in steps:
+            name = step.operator.name
+            if name in self._reads:
+                apart = self._work.unit.session(self._work.spark, f"{step.operator.kind} {name}")
+                stream, memory = self._reads[name].stream, self._work.memory(step)
+                found = find_duplicates(apart, stream, self._assignments[name], memory)
+                self._assignments[name], self.stepped[step.operator] = found
+
+    def fold(self, folds: Sequence[Fold]) -> list[Folded]:
+        """Step 5: return what became of every fold."""
+        for name, read in self._reads.items():
+            session = self._sessions[name]
+            frame = split_frame(session, read.stream, self._assignments[name], read.columns)
+            if sum(fold.stream.name == name for fold in folds) > 1:
                 # Decoding costs more than keeping: several views share one pass over the log.
                 frame = frame.persist()
                 self._frames.append(frame)
             frame.createOrReplaceTempView("__input")
+        return self._work.each(folds, self._fold)
 
-    def fold(self, fold: Fold) -> Outcome:
-        """Step 5, for one view. ViewFailed, TooManyFailures."""
+    def _fold(self, fold: Fold) -> Outcome:
         outcome = Outcome()
         session = self._sessions.get(fold.stream.name)
         if session is None:
@@ -269,7 +299,7 @@ class LongGear:
                 logger.warning(
                     "view %s: turn %d fails in Spark's tasks, so its records are folded slice by "
                     "slice: %s",
-                    fold.name, self._planned.turn, explained.sentence,
+                    fold.name, self._work.planned.turn, explained.sentence,
                 )  # fmt: skip
             return self._fold_in_slices(fold)
         self._sides[fold.stream.name] = outcome.summaries
@@ -277,21 +307,20 @@ class LongGear:
 
     def _fold_in_slices(self, fold: Fold) -> Outcome:
         """Find the records that fail, slice by slice, in the driver's bounded memory."""
-        settings = self._unit.settings
+        work, name = self._work, fold.stream.name
         outcome = Outcome()
-        session = self._unit.session(self._spark, fold.name)
-        for stream, range in self._planned.ranges:
-            if stream != fold.stream.name:
-                continue
+        session = work.unit.session(work.spark, fold.name)
+        duplicates: dict[int, OffsetSet] = {}
+        for operator, stepped in self.stepped.items():
+            duplicates |= stepped.duplicates if operator.name == name else {}
+        for range in work.ranges(name):
             # Other views' threads may do the same, and a decoder serves one thread at a time.
-            decoder = make_decoder(fold.stream, self._unit.wanted(stream))
-            found = self.stepped.get(stream, Stepped(())).duplicates
-            duplicates = found.get(range.partition.number, NO_OFFSETS)
-            stamper = self._outset.stamper(fold.stream, range, decoder, duplicates=duplicates)
-            for batch in gather(self._log.read(range)):
+            decoder = make_decoder(fold.stream, self._reads[name].columns)
+            here = duplicates.get(range.partition.number, NO_OFFSETS)
+            stamper = work.outset.stamper(fold.stream, range, decoder, duplicates=here)
+            for batch in gather(work.log.read(range)):
                 rows = pa.Table.from_batches([stamper.stamp(batch, stamper.decode(batch))])
-                max_jobs = settings.probe_jobs if self._unit.shared else None
-                outcome.include(fold_rows(fold, session, rows, max_jobs=max_jobs))
+                outcome.include(fold_rows(fold, session, rows, max_jobs=work.max_jobs))
         return outcome
 
     def summaries(self) -> list[Summary]:

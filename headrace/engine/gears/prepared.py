@@ -24,8 +24,8 @@ from pyspark.sql import SparkSession
 
 from headrace.engine.gears.tasks import Task, spare_the_collector
 from headrace.errors import DiskFull, EngineError
-from headrace.plan.columns import columns_read
-from headrace.plan.fold import INPUT_COLUMNS, Fold
+from headrace.plan.fold import INPUT_COLUMNS
+from headrace.plan.stages import Fold
 
 __all__ = ["PreparedFold", "can_prepare", "prepare"]
 
@@ -56,7 +56,7 @@ class PreparedFold:
     """
 
     def __init__(self, fold: Fold, session: SparkSession) -> None:
-        read = columns_read(fold.view, fold.stream)
+        read = fold.narrow.columns
         types = {column.name: column.type for column in fold.stream.columns if column.name in read}
         types |= INPUT_COLUMNS
         self._columns = list(types)

@@ -14,7 +14,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from headrace.engine.gears.frames import make_frame
-from headrace.plan.fold import Fold
+from headrace.plan.stages import Fold
 
 __all__ = ["failing_rows"]
 
@@ -24,21 +24,20 @@ _SHARING = "spark.sql.subexpressionElimination.enabled"
 
 def failing_rows(fold: Fold, session: SparkSession, rows: pa.Table) -> np.ndarray:
     """Return which rows an expression of the view fails on. What Spark raises passes through."""
-    probe = fold.probe
     places = np.arange(rows.num_rows, dtype=np.int64)
     numbered = rows.append_column("__row", pa.array(places))
     with _without_sharing(session):
         judged = make_frame(session, numbered)
         fails = F.lit(False)
-        for number, level in enumerate(probe.levels):
+        for number, level in enumerate(fold.narrow.levels):
             tried = f"__level{number}"
             judged = judged.withColumn(tried, _try(session, dict(level)))
             names = [name for name, _ in level]
             judged = judged.select("*", *(F.col(f"{tried}.{name}").alias(name) for name in names))
             fails = fails | F.col(tried).isNull()
-        if probe.values:
+        if fold.values:
             # A record that WHERE fails on has no `__skip`, and nothing else is asked of it.
-            values = {f"v{i}": text for i, text in enumerate(probe.values)}
+            values = {f"v{i}": text for i, text in enumerate(fold.values)}
             fails = fails | _try(session, values).isNull()
         found = judged.where(fails).select("__row").toArrow()
     mask = np.zeros(rows.num_rows, dtype=bool)

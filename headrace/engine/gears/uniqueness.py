@@ -15,11 +15,10 @@ import pyarrow as pa
 
 from headrace.engine.gears.offset_sets import OffsetSet
 from headrace.engine.gears.stamping import Clocks
-from headrace.engine.unit import Unit
-from headrace.ledger.entries import Progress, StreamPartition
-from headrace.model.definitions import Stream
+from headrace.ledger.entries import Manifest, Progress, StreamPartition
 from headrace.operators.dedup import Batch, deduplicate
 from headrace.operators.state import Hasher, Run, State, StateFolder
+from headrace.plan.stages import Operator, Step
 from headrace.time.clocks import NEVER
 
 __all__ = ["Memory", "Stepped", "remembered", "step_rows"]
@@ -47,36 +46,35 @@ class Stepped:
 
 
 def remembered(
-    unit: Unit,
-    stream: Stream,
+    manifests: Mapping[Operator, Manifest],
+    step: Step,
     folder: StateFolder,
     progress: Mapping[StreamPartition, Progress],
 ) -> Memory:
-    """Return what a unit remembers of a stream as a turn begins, with the clocks it begins with.
+    """Return what a step remembers as a turn begins, with the clocks it begins with.
 
     An id can be forgotten once every partition's clock is past its horizon: its own one's is then.
     """
-    clocks = [place.clock.time_us for key, place in progress.items() if key.stream == stream.name]
+    stream = step.operator.name
+    clocks = [place.clock.time_us for key, place in progress.items() if key.stream == stream]
     smallest = min(clocks, default=NEVER)
-    before_us = NEVER if smallest == NEVER else smallest - stream.unique_within_us
-    return Memory(
-        folder, unit.manifests.get(unit.sources[stream.name].deduplication, ()), before_us
-    )
+    before_us = NEVER if smallest == NEVER else smallest - step.within_us
+    return Memory(folder, manifests.get(step.operator, ()), before_us)
 
 
 def step_rows(
-    stream: Stream, memory: Memory, hasher: Hasher, rows: pa.Table, clocks: Clocks
+    step: Step, memory: Memory, hasher: Hasher, rows: pa.Table, clocks: Clocks
 ) -> tuple[npt.NDArray[np.bool_], Stepped]:
     """Return which of a turn's rows are duplicates, and the same by place.
 
     `rows` have the id and the stamps, those of a partition in offset order. StoreError, DiskFull:
     then nothing that was written is left.
     """
-    ids = rows[stream.unique].combine_chunks()
+    ids = rows[step.by].combine_chunks()
     partitions = rows["__partition"].combine_chunks()
     batch = Batch(*hasher.keys(partitions, ids), *clocks)
     state = State(memory.folder, memory.runs)
-    found = deduplicate(state, batch, within_us=stream.unique_within_us)
+    found = deduplicate(state, batch, within_us=step.within_us)
     merge_rows = max(_MERGE_ROWS, _MERGE_FACTOR * found.entries.rows)
     runs = state.add(found.entries, drop_before_us=memory.drop_before_us, merge_rows=merge_rows)
     duplicates: dict[int, OffsetSet] = {}

@@ -10,9 +10,10 @@ from headrace.errors import DefinitionError, Problem
 from headrace.ledger.definitions import short_version
 from headrace.model.definitions import Stream, View
 from headrace.model.fingerprint import view_fingerprint
-from headrace.plan.fold import INPUT_COLUMNS, Fold, plan_fold
+from headrace.plan.fold import INPUT_COLUMNS, plan_fold
 from headrace.plan.shape import shape_of
 from headrace.plan.spark.types import argument_types_query, output_types_query
+from headrace.plan.stages import Fold
 from headrace.schema.types import DataType, parse_type
 
 __all__ = ["plan_view"]

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from headrace.errors import DefinitionError, Problem
-from headrace.plan.fold import Fold
 from headrace.plan.spark.cutting import day_start
+from headrace.plan.stages import Fold
 from headrace.store.base import Store
 
 __all__ = ["check_zone"]

@@ -21,7 +21,6 @@ from headrace.ledger.entries import (
     Emission,
     HoldingState,
     Manifest,
-    Operator,
     OutboxEntry,
     Owner,
     PlannedTurn,
@@ -34,8 +33,8 @@ from headrace.ledger.entries import (
 )
 from headrace.log.base import Partition, Range
 from headrace.model.definitions import Stream
-from headrace.plan.fold import Fold
 from headrace.plan.shape import shape_of
+from headrace.plan.stages import Fold, Operator, Pipeline
 from headrace.plan.tables import Table
 
 __all__ = ["Accounts"]
@@ -49,15 +48,17 @@ class Accounts:
     def __init__(
         self,
         unit: Unit,
+        pipeline: Pipeline,
         planned: PlannedTurn,
         outset: Outset,
-        stepped: Mapping[str, Stepped],
+        stepped: Mapping[Operator, Stepped],
         summaries: Sequence[Summary],
         outcomes: dict[Fold, Outcome],
         asides: Sequence[SetAside],
         emitting: Emitting,
     ) -> None:
         self._unit = unit
+        self._pipeline = pipeline
         self._planned = planned
         self._outset = outset
         self._stepped = stepped
@@ -115,10 +116,7 @@ class Accounts:
         return deltas
 
     def _manifests(self) -> dict[Operator, Manifest]:
-        return {
-            self._unit.sources[name].deduplication: found.runs
-            for name, found in self._stepped.items()
-        }
+        return {operator: found.runs for operator, found in self._stepped.items()}
 
     def _watermarks(self) -> dict[Owner, int]:
         """Return W of every view that the turn changes: where it moved, or was not known yet."""
@@ -197,7 +195,8 @@ class Accounts:
         return left_out
 
     def _duplicates(self, stream: str) -> Mapping[int, OffsetSet]:
-        return self._stepped[stream].duplicates if stream in self._stepped else {}
+        found = [each for operator, each in self._stepped.items() if operator.name == stream]
+        return found[0].duplicates if found else {}
 
     def _view_counters(self) -> dict[Counted, Counters]:
         counters: dict[Counted, Counters] = {}
@@ -235,24 +234,25 @@ class Accounts:
         return counters
 
     def _outbox(self) -> Iterable[OutboxEntry]:
+        topics = {publish.owner: publish for publish in self._pipeline.publishes}
         for name in self._owned():
             source = self._unit.sources[name]
             dead: dict[int, list[Dead]] = {}
             for summary in self._summaries:
                 if summary.stream == name:
                     dead.setdefault(summary.range.partition.number, []).append(summary.dead)
-            yield from _entries(f"{name}.dead", source.stream.topic, source.version, dead)
-            if source.stream.duplicates == "topic":
+            yield from _entries(topics[name].dead, source.stream.topic, source.version, dead)
+            if (topic := topics[name].duplicate) is not None:
                 found = {
                     number: [_duplicates_of(source.stream, offsets)]
                     for number, offsets in self._duplicates(name).items()
                 }
-                topic = f"{name}.duplicate"
                 yield from _entries(topic, source.stream.topic, source.version, found)
         for fold, outcome in self._outcomes.items():
-            topic = fold.stream.topic
-            yield from _entries(f"{fold.name}.dead", topic, fold.version, outcome.dead)
-            yield from _entries(f"{fold.name}.late", topic, fold.version, outcome.late)
+            read, to = fold.stream.topic, topics[fold.name]
+            yield from _entries(to.dead, read, fold.version, outcome.dead)
+            if to.late is not None:
+                yield from _entries(to.late, read, fold.version, outcome.late)
 
     def _seeds(self) -> Iterable[Seed]:
         """Keep a clock about every `seed_records` offsets, of the streams that the unit owns."""

@@ -22,7 +22,7 @@ from headrace.ledger.entries import (
     watermark_of_stream,
 )
 from headrace.model.definitions import Sink, View
-from headrace.plan.fold import Fold
+from headrace.plan.stages import Fold
 from headrace.plan.tables import Table
 
 __all__ = ["Emitting"]

@@ -10,13 +10,13 @@ from pyspark.sql import SparkSession
 
 from headrace import faults
 from headrace.engine.gears.folding import Outcome, TooManyFailures
-from headrace.engine.gears.gears import Gear, LongGear, ShortGear
+from headrace.engine.gears.gears import Folded, Gear, LongGear, ShortGear, Work
 from headrace.engine.gears.stamping import Summary
 from headrace.engine.turn.accounts import Accounts
 from headrace.engine.turn.emitting import Emitting
 from headrace.engine.turn.outset import Outset
 from headrace.engine.unit import Unit
-from headrace.errors import MergeFailed, ViewFailed
+from headrace.errors import MergeFailed
 from headrace.ledger.entries import (
     HoldingState,
     PlannedTurn,
@@ -25,7 +25,7 @@ from headrace.ledger.entries import (
 )
 from headrace.log.base import Log
 from headrace.operators.state import StateFolder
-from headrace.plan.fold import Fold
+from headrace.plan.stages import Fold
 from headrace.sinks.publishing import Publisher
 from headrace.store.base import Store
 
@@ -102,14 +102,12 @@ def take_turn(
     faults.reach("after_plan")
     watch.lap("plan")
     known = {run.file for runs in unit.manifests.values() for run in runs}
-    gear: Gear
-    if gear_name == "long":
-        gear = LongGear(unit, tools.spark, tools.log, tools.store, planned, outset, tools.state)
-    else:
-        gear = ShortGear(unit, tools.spark, tools.log, planned, outset, tools.state)
+    pipeline = unit.pipeline
+    work = Work(unit, tools.spark, tools.log, tools.store, planned, outset, tools.state, tools.pool)
+    gear: Gear = LongGear(work) if gear_name == "long" else ShortGear(work)
     try:
         # 2. Read
-        gear.read()
+        gear.read(pipeline.reads, pipeline.steps)
         faults.reach("after_read")
         watch.lap("read")
         # 3. Stamp
@@ -117,14 +115,22 @@ def take_turn(
         faults.reach("after_stamp")
         watch.lap("stamp")
         # 4. Step
-        gear.step()
+        gear.step(pipeline.steps)
         faults.reach("after_step")
         watch.lap("step")
         # 5. Fold
-        outcomes, asides = _fold_views(unit, tools.pool, gear)
+        outcomes, asides = _sort_out(pipeline.folds, gear.fold(pipeline.folds))
         summaries = gear.summaries()
         accounts = Accounts(
-            unit, planned, outset, gear.stepped, summaries, outcomes, asides, tools.emitting
+            unit,
+            pipeline,
+            planned,
+            outset,
+            gear.stepped,
+            summaries,
+            outcomes,
+            asides,
+            tools.emitting,
         )
         faults.reach("after_fold")
         watch.lap("fold")
@@ -179,27 +185,23 @@ def _files(gear: Gear) -> set[str]:
     return {run.file for found in gear.stepped.values() for run in found.runs}
 
 
-def _fold_views(
-    unit: Unit, pool: ThreadPoolExecutor, gear: Gear
+def _sort_out(
+    folds: Sequence[Fold], folded: Sequence[Folded]
 ) -> tuple[dict[Fold, Outcome], list[SetAside]]:
-    def attempt(fold: Fold) -> Outcome | SetAside:
-        try:
-            return gear.fold(fold)
-        except ViewFailed as error:
-            return SetAside(fold.name, fold.version, str(error), HoldingState.FAILED)
-        except TooManyFailures:
+    """Return the outcomes of folds, and the views that are set aside because theirs failed."""
+    outcomes: dict[Fold, Outcome] = {}
+    asides: list[SetAside] = []
+    for fold, found in zip(folds, folded, strict=True):
+        if isinstance(found, Outcome):
+            outcomes[fold] = found
+            continue
+        reason, state = str(found), HoldingState.FAILED
+        if isinstance(found, TooManyFailures):
+            state = HoldingState.BUILDING
             reason = (
                 f"its expressions fail on so many records that finding them would hold up the "
                 f"others, so it goes on by itself; {fold.name}.dead has the reasons. Guard the "
                 f"expressions, for example with try_divide or try_cast."
             )
-            return SetAside(fold.name, fold.version, reason, HoldingState.BUILDING)
-
-    outcomes: dict[Fold, Outcome] = {}
-    asides: list[SetAside] = []
-    for fold, result in zip(unit.folds, pool.map(attempt, unit.folds), strict=True):
-        if isinstance(result, SetAside):
-            asides.append(result)
-        else:
-            outcomes[fold] = result
+        asides.append(SetAside(fold.name, fold.version, reason, state))
     return outcomes, asides

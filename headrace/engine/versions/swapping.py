@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from headrace.engine.unit import Unit
 from headrace.ledger.entries import MAIN, HoldingState, StreamPartition
-from headrace.plan.fold import Fold
+from headrace.plan.stages import Fold
 
 __all__ = ["built_along", "is_level", "merge_into_main", "replaced_by", "shown_with", "stays_apart"]
 

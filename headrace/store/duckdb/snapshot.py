@@ -14,7 +14,6 @@ from headrace.ledger.entries import (
     Holding,
     HoldingState,
     Manifest,
-    Operator,
     OutboxEntry,
     Owner,
     Progress,
@@ -24,6 +23,7 @@ from headrace.ledger.entries import (
 )
 from headrace.log.base import Partition, Range
 from headrace.operators.state import Run, Shards
+from headrace.plan.stages import Operator
 from headrace.plan.tables import Table
 from headrace.store.base import MAX_ROWS, MAX_SECONDS
 from headrace.store.duckdb.commit import SUM_COUNTERS

@@ -11,12 +11,12 @@ from headrace.ledger.entries import (
     Holding,
     HoldingState,
     Manifest,
-    Operator,
     Owner,
     Progress,
     SetAside,
     StreamPartition,
 )
+from headrace.plan.stages import Operator
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.names import physical, quote
 from headrace.time.clocks import NEVER, Clock

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from headrace import faults
-from headrace.ledger.entries import MAIN, HoldingState, Operator, Progress, SetAside
+from headrace.ledger.entries import MAIN, HoldingState, Progress, SetAside
 from headrace.operators.state import Run, Shards
+from headrace.plan.stages import Operator
 from headrace.store.base import Store
 from headrace.testing.store.samples import (
     PLACE,
