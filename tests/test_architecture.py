@@ -1,7 +1,9 @@
 """The house is built as DESIGN section 9 draws it: imports point up the list of rooms only.
 
-Method: every file is parsed, none is run, so an import within a function counts as well. What is
-tracked is searched for paths of the machine it was written on and addresses of its registries.
+Method: every file is parsed, none is run, so an import within a function counts as well. Texts are
+searched for words that only one dialect of SQL has, which must stay in the rooms of that dialect.
+What is tracked is searched for paths of the machine it was written on and addresses of its
+registries.
 """
 
 import ast
@@ -44,6 +46,26 @@ ROOMS = [
     "testing",
     "cli",
 ]
+#: Where a library may be imported: rooms, or single files.
+LIBRARIES = {
+    # The reference translates scalars by itself: it is to share no code with what it judges.
+    "sqlglot": ("sql/", "plan/finals.py", "reference/scalars.py"),
+    "duckdb": ("store/duckdb/", "schema/", "reference/", "scratch.py"),
+}
+#: Words that one dialect of SQL has and others have not, and where texts may contain them.
+DIALECTS = {
+    "DuckDB": (
+        r"make_timestamptz|struct_pack|list_transform|epoch_us|to_microseconds|IS NOT DISTINCT"
+        r"|CREATE TEMP|duckdb_|\browid\b|\bHUGEINT\b|\bEXCLUDE\b|json_object\(",
+        ("store/duckdb/", "schema/", "operators/state/hashing.py", "reference/", "testing/"),
+    ),
+    "Spark": (
+        r"unix_micros|timestamp_micros|named_struct|\bpmod\b|raise_error|_utc_timestamp"
+        r"|\bDIV\b|double\('|grouping\(",
+        # An aggregate keeps its partial, which is Spark's, beside its merge and its final.
+        ("sql/", "plan/spark/", "aggregates/", "engine/", "reference/scalars.py"),
+    ),
+}
 PURE = {"log", "schema", "model", "time", "aggregates", "operators", "reference"}
 FILES = sorted((ROOT / "headrace").rglob("*.py"))
 
@@ -76,6 +98,59 @@ def wrong_imports(path: Path, tree: ast.Module) -> Iterator[str]:
                 yield f"{place}: {room} imports {target}, which stands below it"
             if room in PURE and target == "store":
                 yield f"{place}: {room} knows the store"
+
+
+def is_among(path: Path, places: tuple[str, ...]) -> bool:
+    return path.relative_to(ROOT / "headrace").as_posix().startswith(places)
+
+
+def foreign_imports(path: Path, tree: ast.Module) -> Iterator[str]:
+    for line, name in imports(tree):
+        package = name.partition(".")[0]
+        if package in LIBRARIES and not is_among(path, LIBRARIES[package]):
+            yield f"{path.relative_to(ROOT)}:{line}: {package} is imported outside of its rooms"
+
+
+def foreign_words(path: Path, tree: ast.Module) -> Iterator[str]:
+    """Yield the texts of a module, docstrings left out, that speak another room's dialect."""
+    prose = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        for dialect, (words, places) in DIALECTS.items():
+            found = None if is_among(path, places) else re.search(words, node.value)
+            if found is not None and id(node) not in prose:
+                place = f"{path.relative_to(ROOT)}:{node.lineno}"
+                yield f"{place}: {found[0]} is a word of {dialect}"
+
+
+def test_libraries_and_dialects_stay_in_their_rooms() -> None:
+    wrong = []
+    for path in FILES:
+        tree = ast.parse(path.read_text())
+        wrong += [*foreign_imports(path, tree), *foreign_words(path, tree)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "sentence"),
+    [
+        ("plan/a.py", "import sqlglot.expressions", ":1: sqlglot is imported outside"),
+        ("observe/a.py", "from duckdb import connect", ":1: duckdb is imported outside"),
+        ("plan/a.py", "x = f'epoch_us({y})'", ":1: epoch_us is a word of DuckDB"),
+        ("store/duckdb/a.py", "x = 'unix_micros(ts)'", ":1: unix_micros is a word of Spark"),
+    ],
+)
+def test_a_foreign_word_is_found(file: str, code: str, sentence: str) -> None:
+    path, tree = ROOT / "headrace" / file, ast.parse(code)
+    found = [*foreign_imports(path, tree), *foreign_words(path, tree)]
+    assert any(sentence in each for each in found)
 
 
 def test_every_room_is_one_of_the_design() -> None:

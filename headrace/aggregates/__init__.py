@@ -22,8 +22,9 @@ from headrace.aggregates.variance import (
     variance_population,
     variance_sample,
 )
+from headrace.aggregates.words import Final, Merge
 
-__all__ = ["AGGREGATES", "PLACE", "Aggregate", "Arguments", "Items", "State"]
+__all__ = ["AGGREGATES", "PLACE", "Aggregate", "Arguments", "Final", "Items", "Merge", "State"]
 
 AGGREGATES: dict[str, Callable[[Arguments], Aggregate]] = {
     "approx_count_distinct": approx_count_distinct,

@@ -3,8 +3,9 @@
 Over DECIMAL(p,s) the answer is DECIMAL(p+4,s+4), rounded half up once, at the end, as in Spark.
 """
 
-from headrace.aggregates.base import COUNT_UP, Aggregate, Arguments, State
-from headrace.aggregates.total import DOUBLE_TOTAL, sum_state
+from headrace.aggregates.base import Aggregate, Arguments, State
+from headrace.aggregates.total import sum_state
+from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import parse_type
 
 __all__ = ["average"]
@@ -15,7 +16,7 @@ MAX_AVERAGE_DIGITS = 24
 
 def average(arguments: Arguments) -> Aggregate:
     """Return avg over an argument. ValueError: not a number, or a decimal too wide to be exact."""
-    counted = State(parse_type("BIGINT"), "count({x})", "{old} + {new}", COUNT_UP)
+    counted = State(parse_type("BIGINT"), "count({x})", Merge.COUNT)
     argument = arguments.value
     states = (sum_state("avg", argument), counted)
     assert argument is not None
@@ -26,8 +27,5 @@ def average(arguments: Arguments) -> Aggregate:
                 f"avg(CAST(... AS DECIMAL({MAX_AVERAGE_DIGITS},{argument.scale})))"
             )
         type = parse_type(f"DECIMAL({argument.precision + 4},{argument.scale + 4})")
-        final = f"headrace.exact_average({{0}}, {{1}}, {type.scale})"
-        return Aggregate(states, f"CAST({final} AS {type.duckdb})", type)
-    sum = "CAST({0} AS DOUBLE)" if argument.is_integer else DOUBLE_TOTAL
-    final = f"CASE WHEN {{1}} > 0 THEN {sum} / {{1}} END"
-    return Aggregate(states, final, parse_type("DOUBLE"))
+        return Aggregate(states, Final.MEAN, type)
+    return Aggregate(states, Final.MEAN, parse_type("DOUBLE"))

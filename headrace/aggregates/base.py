@@ -1,17 +1,13 @@
-"""What an aggregate is: a partial, a merge, a combine and a final, kept side by side.
+"""What an aggregate is: a partial, a merge and a final, kept side by side.
 
 - *partial*: Spark SQL over the rows of one turn; `{x}` is the argument, `{y}` what it is ordered
-  by, `{place}` the record's place: event time, partition, offset. All three are NULL for a record
-  that FILTER leaves out.
-- *merge*: SQL of the store over two states, `{old}` and `{new}`; associative and commutative, so
-  that neither the cut into turns nor the order of merges shows.
-- *combine*: the same over any number of states at once, `{x}`, as an aggregate of the store: how
-  the panes of a window are put together when it is read.
-- *final*: SQL of the store over the merged state columns, `{0}`, `{1}`, ...
+  by, `{place}` where the record stands: event time, partition, offset. All three are NULL for a
+  record that FILTER leaves out.
+- *merge*: the word for how two states become one, which every store knows (words.py).
+- *final*: the word for what readers see of the merged states.
 
 Some aggregates keep *items*: rows of a table of their own, one per group and item, each with
-states that merge as any do. There *final* is an aggregate over the rows of a group, with `item`
-besides the states, and over what `ranked` adds to them.
+states that merge as any do. There the *final* is over the rows of a group.
 
 A state is a function of the set of records it saw, so what depends on an order goes by places. A
 state column never overflows for any number of records a log can hold; a final may, and then the
@@ -20,14 +16,11 @@ read fails as the same query would in SQL.
 
 from dataclasses import dataclass
 
+from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["ADD", "COUNT_UP", "PLACE", "Aggregate", "Arguments", "Items", "State"]
+__all__ = ["PLACE", "Aggregate", "Arguments", "Items", "State"]
 
-#: Adds two states of which either may be NULL: nothing was counted.
-ADD = "coalesce({old} + {new}, {old}, {new})"
-#: Combines counts; the store would make a HUGEINT of the sum.
-COUNT_UP = "CAST(sum({x}) AS BIGINT)"
 #: Where a record stands: no two of a stream share it, and its order is that of time. Without an
 #: event time `time_us` is 0.
 PLACE = parse_type("STRUCT<time_us: BIGINT, partition: INT, offset: BIGINT>")
@@ -48,17 +41,12 @@ class Arguments:
 
 @dataclass(frozen=True)
 class State:
-    """One column of an aggregate's state.
-
-    `differs` tells two states apart, `{old}` and `{new}`, by more than what merging the same
-    records in another way may leave; None: any difference of values does.
-    """
+    """One column of an aggregate's state; `most` is how many items a list of LEAST_N keeps."""
 
     type: DataType
     partial: str
-    merge: str
-    combine: str
-    differs: str | None = None
+    merge: Merge
+    most: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,21 +54,23 @@ class Items:
     """The rows that an aggregate keeps of a group, one per item.
 
     `item` is Spark SQL over the columns that a partial may use; NULL: the record adds to none.
-    `ranked` is SQL of the store for more columns, over the rows of one group. With `keep`, a group
-    keeps as many rows: those that the first state is least of.
+    With `keep`, a group keeps as many rows: those that the first state is least of.
     """
 
     item: str
     type: DataType
-    ranked: str = ""
     keep: int | None = None
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate over an argument of a known type; its states are its items', if it has any."""
+    """One aggregate over an argument of a known type; its states are its items', if it has any.
+
+    `parameter` is what the final needs besides the states: how many items, which share.
+    """
 
     states: tuple[State, ...]
-    final: str
+    final: Final
     type: DataType
     items: Items | None = None
+    parameter: str | None = None

@@ -1,7 +1,8 @@
 """count(*), count(x), count_if(x): how many records, how many not null, how many true."""
 
-from headrace.aggregates.base import COUNT_UP, Aggregate, Arguments, State
+from headrace.aggregates.base import Aggregate, Arguments, State
 from headrace.aggregates.truth import check_boolean
+from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import parse_type
 
 __all__ = ["count", "count_if"]
@@ -20,4 +21,4 @@ def count_if(arguments: Arguments) -> Aggregate:
 
 def _counted(partial: str) -> Aggregate:
     bigint = parse_type("BIGINT")
-    return Aggregate((State(bigint, partial, "{old} + {new}", COUNT_UP),), "{0}", bigint)
+    return Aggregate((State(bigint, partial, Merge.COUNT),), Final.VALUE, bigint)

@@ -5,6 +5,7 @@ Values are different as keys are: all NaN are one, and so are 0.0 and -0.0.
 """
 
 from headrace.aggregates.base import Aggregate, Arguments, Items
+from headrace.aggregates.words import Final
 from headrace.schema.types import DataType, parse_type
 
 __all__ = ["check_single", "count_distinct"]
@@ -13,7 +14,7 @@ __all__ = ["check_single", "count_distinct"]
 def count_distinct(arguments: Arguments) -> Aggregate:
     """Return count(DISTINCT x). ValueError: values that cannot be told apart."""
     value = check_single("count(DISTINCT x)", arguments)
-    return Aggregate((), "count(*)", parse_type("BIGINT"), Items("{x}", value))
+    return Aggregate((), Final.COUNT_ITEMS, parse_type("BIGINT"), Items("{x}", value))
 
 
 def check_single(function: str, arguments: Arguments) -> DataType:

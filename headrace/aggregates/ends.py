@@ -5,6 +5,7 @@ unless IGNORE NULLS is written.
 """
 
 from headrace.aggregates.base import PLACE, Aggregate, Arguments, State
+from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType
 
 __all__ = ["first", "last"]
@@ -12,20 +13,20 @@ __all__ = ["first", "last"]
 
 def first(arguments: Arguments) -> Aggregate:
     """Return first over an argument."""
-    return _end("min", "least", arguments)
+    return _end("min", Merge.LEAST, arguments)
 
 
 def last(arguments: Arguments) -> Aggregate:
     """Return last over an argument."""
-    return _end("max", "greatest", arguments)
+    return _end("max", Merge.GREATEST, arguments)
 
 
-def _end(function: str, merge: str, arguments: Arguments) -> Aggregate:
+def _end(function: str, merge: Merge, arguments: Arguments) -> Aggregate:
     value = arguments.value
     assert value is not None
     type = DataType("STRUCT", parts=(PLACE, value), names=("place", "value"))
     place = "CASE WHEN {x} IS NOT NULL THEN {place} END" if arguments.ignores_nulls else "{place}"
     partial = f"{function}_by(named_struct('place', {{place}}, 'value', {{x}}), {place})"
     # States compare field by field, and no two records share their place.
-    state = State(type, partial, f"{merge}({{old}}, {{new}})", f"{function}({{x}})")
-    return Aggregate((state,), "struct_extract({0}, 'value')", value)
+    state = State(type, partial, merge)
+    return Aggregate((state,), Final.PICKED, value)

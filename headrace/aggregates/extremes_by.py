@@ -5,6 +5,7 @@ and offset. Records whose y is null do not count; x may be null.
 """
 
 from headrace.aggregates.base import PLACE, Aggregate, Arguments, State
+from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType
 
 __all__ = ["greatest_by", "least_by"]
@@ -12,15 +13,15 @@ __all__ = ["greatest_by", "least_by"]
 
 def least_by(arguments: Arguments) -> Aggregate:
     """Return min_by over two arguments. ValueError: the second has no order."""
-    return _extreme_by("min", "least", arguments)
+    return _extreme_by("min", Merge.LEAST, arguments)
 
 
 def greatest_by(arguments: Arguments) -> Aggregate:
     """Return max_by over two arguments. ValueError: the second has no order."""
-    return _extreme_by("max", "greatest", arguments)
+    return _extreme_by("max", Merge.GREATEST, arguments)
 
 
-def _extreme_by(function: str, merge: str, arguments: Arguments) -> Aggregate:
+def _extreme_by(function: str, merge: Merge, arguments: Arguments) -> Aggregate:
     value, by = arguments.value, arguments.by
     assert value is not None
     assert by is not None
@@ -35,5 +36,5 @@ def _extreme_by(function: str, merge: str, arguments: Arguments) -> Aggregate:
         f"{function}_by(named_struct('by', {{y}}, 'place', {{place}}, 'value', {{x}}), {order})"
     )
     # States compare field by field: by y, then by place, which no two records share.
-    state = State(type, partial, f"{merge}({{old}}, {{new}})", f"{function}({{x}})")
-    return Aggregate((state,), "struct_extract({0}, 'value')", value)
+    state = State(type, partial, merge)
+    return Aggregate((state,), Final.PICKED, value)

@@ -4,6 +4,7 @@ The order is that of event time, partition and offset. Nothing collected is an e
 """
 
 from headrace.aggregates.base import PLACE, Aggregate, Arguments, State
+from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType
 
 __all__ = ["collect_list"]
@@ -19,11 +20,5 @@ def collect_list(arguments: Arguments) -> Aggregate:
         f"CASE WHEN {{x}} IS NOT NULL THEN {{place}} END, {count}), array())"
     )
     # Items compare field by field, and no two records share their place.
-    state = State(
-        DataType("ARRAY", parts=(item,)),
-        partial,
-        f"list_sort(list_concat({{old}}, {{new}}))[1:{count}]",
-        f"list_sort(flatten(list({{x}})))[1:{count}]",
-    )
-    final = "list_transform({0}, lambda each: struct_extract(each, 'value'))"
-    return Aggregate((state,), final, DataType("ARRAY", parts=(value,)))
+    state = State(DataType("ARRAY", parts=(item,)), partial, Merge.LEAST_N, most=int(count))
+    return Aggregate((state,), Final.PICKED_EACH, DataType("ARRAY", parts=(value,)))

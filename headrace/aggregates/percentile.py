@@ -12,27 +12,27 @@ of their values: -infinity, negative, zero, positive, infinity, NaN; a value clo
 import math
 from decimal import Decimal
 
-from headrace.aggregates.base import COUNT_UP, Aggregate, Arguments, Items, State
+from headrace.aggregates.base import Aggregate, Arguments, Items, State
+from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import parse_type
 
-__all__ = ["approx_percentile"]
+__all__ = ["INFINITE", "LARGEST_EXPONENT", "MIDDLE", "SHIFT", "WIDTH", "approx_percentile"]
 
 _ERROR = 0.01
-_WIDTH = math.log((1 + _ERROR) / (1 - _ERROR))  # of a bucket, as a difference of logarithms
-_MIDDLE = math.log(1 - _ERROR)  # of its middle to its upper end, likewise
-_SHIFT = 40_000  # more than the logarithm of any DOUBLE has buckets on either side of 1
-_INFINITE = 100_000
-_LARGEST_EXPONENT = 709.782712893384  # of e, within DOUBLE
+WIDTH = math.log((1 + _ERROR) / (1 - _ERROR))  # of a bucket, as a difference of logarithms
+MIDDLE = math.log(1 - _ERROR)  # of its middle to its upper end, likewise
+SHIFT = 40_000  # more than the logarithm of any DOUBLE has buckets on either side of 1
+INFINITE = 100_000
+LARGEST_EXPONENT = 709.782712893384  # of e, within DOUBLE
 _SMALLEST = "2.2250738585072014E-308D"
 
 _VALUE = "CAST({x} AS DOUBLE)"
 _BUCKET = (
-    f"CASE WHEN isnan({_VALUE}) THEN {_INFINITE + 1} "
-    f"WHEN abs({_VALUE}) = double('Infinity') THEN CAST(signum({_VALUE}) AS INT) * {_INFINITE} "
+    f"CASE WHEN isnan({_VALUE}) THEN {INFINITE + 1} "
+    f"WHEN abs({_VALUE}) = double('Infinity') THEN CAST(signum({_VALUE}) AS INT) * {INFINITE} "
     f"WHEN abs({_VALUE}) < {_SMALLEST} THEN 0 "
-    f"ELSE CAST(signum({_VALUE}) * ({_SHIFT} + ceil(ln(abs({_VALUE})) / {_WIDTH!r}D)) AS INT) END"
+    f"ELSE CAST(signum({_VALUE}) * ({SHIFT} + ceil(ln(abs({_VALUE})) / {WIDTH!r}D)) AS INT) END"
 )
-_RANKED = "sum({0}) OVER (ORDER BY item) AS upto, sum({0}) OVER () AS total"
 
 
 def approx_percentile(arguments: Arguments) -> Aggregate:
@@ -44,18 +44,6 @@ def approx_percentile(arguments: Arguments) -> Aggregate:
             f"approx_percentile needs a number, not {found}; write approx_percentile(CAST(... AS "
             f"DOUBLE), {share})"
         )
-    bigint = parse_type("BIGINT")
-    counted = State(bigint, "count({x})", "{old} + {new}", COUNT_UP)
-    bucket = f"CASE WHEN {{x}} IS NOT NULL THEN {_BUCKET} END"
-    rank = f"greatest(1, ceil(CAST(total AS BIGINT) * {share}))"
-    found = f"min(item) FILTER (WHERE upto >= {rank})"
-    middle = (
-        f"exp(least((abs({found}) - {_SHIFT}) * {_WIDTH!r} + {_MIDDLE!r}, {_LARGEST_EXPONENT}))"
-    )
-    final = (
-        f"CASE WHEN {found} > {_INFINITE} THEN CAST('NaN' AS DOUBLE) "
-        f"WHEN abs({found}) = {_INFINITE} THEN sign({found}) * CAST('Infinity' AS DOUBLE) "
-        f"ELSE sign({found}) * {middle} END"
-    )
-    items = Items(bucket, parse_type("INT"), _RANKED)
-    return Aggregate((counted,), final, parse_type("DOUBLE"), items)
+    counted = State(parse_type("BIGINT"), "count({x})", Merge.COUNT)
+    items = Items(f"CASE WHEN {{x}} IS NOT NULL THEN {_BUCKET} END", parse_type("INT"))
+    return Aggregate((counted,), Final.QUANTILE, parse_type("DOUBLE"), items, parameter=str(share))

@@ -7,6 +7,7 @@ are 0.0 and -0.0.
 
 from headrace.aggregates.base import PLACE, Aggregate, Arguments, Items, State
 from headrace.aggregates.distinct import check_single
+from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType
 
 __all__ = ["collect_set"]
@@ -15,7 +16,8 @@ __all__ = ["collect_set"]
 def collect_set(arguments: Arguments) -> Aggregate:
     """Return the set of the first values. ValueError: values that cannot be told apart."""
     value, count = check_single("collect_set", arguments), arguments.parameters[0]
-    first = State(PLACE, "min({place})", "least({old}, {new})", "min({x})")
-    final = f"coalesce(list(item ORDER BY {{0}})[1:{count}], [])"
+    first = State(PLACE, "min({place})", Merge.LEAST)
     items = Items("{x}", value, keep=int(count))
-    return Aggregate((first,), final, DataType("ARRAY", parts=(value,)), items)
+    return Aggregate(
+        (first,), Final.FIRST_ITEMS, DataType("ARRAY", parts=(value,)), items, parameter=count
+    )

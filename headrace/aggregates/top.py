@@ -4,8 +4,9 @@ One row per group and value, so the state grows with the values. Of values that 
 the lesser ones come first, and null before all others: a null is a value here, as in Spark.
 """
 
-from headrace.aggregates.base import COUNT_UP, Aggregate, Arguments, Items, State
+from headrace.aggregates.base import Aggregate, Arguments, Items, State
 from headrace.aggregates.distinct import check_single
+from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType, parse_type
 
 __all__ = ["approx_top_k"]
@@ -18,9 +19,8 @@ def approx_top_k(arguments: Arguments) -> Aggregate:
     # In a struct, because an item that is null itself would be none.
     item = DataType("STRUCT", parts=(value,), names=("value",))
     items = Items("CASE WHEN {place} IS NOT NULL THEN named_struct('value', {x}) END", item)
-    counted = State(bigint, "count({place})", "{old} + {new}", COUNT_UP)
-    found = "struct_pack(item := struct_extract(item, 'value'), count := {0})"
-    order = "{0} DESC, struct_extract(item, 'value') ASC NULLS FIRST"
-    final = f"coalesce(list({found} ORDER BY {order})[1:{count}], [])"
+    counted = State(bigint, "count({place})", Merge.COUNT)
     row = DataType("STRUCT", parts=(value, bigint), names=("item", "count"))
-    return Aggregate((counted,), final, DataType("ARRAY", parts=(row,)), items)
+    return Aggregate(
+        (counted,), Final.TOP_ITEMS, DataType("ARRAY", parts=(row,)), items, parameter=count
+    )

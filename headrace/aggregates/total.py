@@ -8,28 +8,20 @@ tell a sum that lost a record from one whose values cancel out: of 1e16, 1, 1 an
 makes 2, another 0, and both are right to 1e-16 of the size.
 """
 
-from headrace.aggregates.base import ADD, Aggregate, Arguments, State
+from headrace.aggregates.base import Aggregate, Arguments, State
+from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["DOUBLE_TOTAL", "MAX_SUM_DIGITS", "sum_state", "total"]
+__all__ = ["MAX_SUM_DIGITS", "sum_state", "total"]
 
 #: A sum of p digits needs p + 10 in Spark and may use 38.
 MAX_SUM_DIGITS = 28
-#: The sum in the state of a DOUBLE sum, `{0}`.
-DOUBLE_TOTAL = "({0}).total"
 
 _DOUBLE = "CAST({x} AS DOUBLE)"
 _DOUBLE_SUM = State(
     parse_type("STRUCT<total: DOUBLE, size: DOUBLE>"),
     f"named_struct('total', sum({_DOUBLE}), 'size', sum(abs({_DOUBLE})))",
-    f"struct_pack(total := {ADD.format(old='({old}).total', new='({new}).total')}, "
-    f"size := {ADD.format(old='({old}).size', new='({new}).size')})",
-    "struct_pack(total := sum(({x}).total), size := sum(({x}).size))",
-    # Where the size is no finite number, the total may be any, and nothing is promised of it.
-    "CASE WHEN isfinite({old}.size) AND isfinite({new}.size) "
-    "THEN abs({old}.total - {new}.total) > 1e-9 * {old}.size "
-    "OR abs({old}.size - {new}.size) > 1e-9 * {old}.size "
-    "ELSE {old}.size IS DISTINCT FROM {new}.size END",
+    Merge.ADD_SIZED,
 )
 
 
@@ -39,11 +31,11 @@ def total(arguments: Arguments) -> Aggregate:
     state = sum_state("sum", argument)
     assert argument is not None
     if argument.is_integer:
-        return Aggregate((state,), "CAST({0} AS BIGINT)", parse_type("BIGINT"))
+        return Aggregate((state,), Final.SUM, parse_type("BIGINT"))
     if argument.kind == "DECIMAL":
         type = parse_type(f"DECIMAL({argument.precision + 10},{argument.scale})")
-        return Aggregate((state,), f"CAST({{0}} AS {type.duckdb})", type)
-    return Aggregate((state,), DOUBLE_TOTAL, parse_type("DOUBLE"))
+        return Aggregate((state,), Final.SUM, type)
+    return Aggregate((state,), Final.TOTAL, parse_type("DOUBLE"))
 
 
 def sum_state(function: str, argument: DataType | None) -> State:
@@ -58,7 +50,7 @@ def sum_state(function: str, argument: DataType | None) -> State:
         # overflow within a turn.
         partial = "sum(CAST({x} AS DECIMAL(19,0)))" if argument.kind == "BIGINT" else "sum({x})"
         type = parse_type("DECIMAL(38,0)")
-        return State(type, f"CAST({partial} AS DECIMAL(38,0))", ADD, "sum({x})")
+        return State(type, f"CAST({partial} AS DECIMAL(38,0))", Merge.ADD)
     if argument.kind == "DECIMAL":
         if argument.precision > MAX_SUM_DIGITS:
             raise ValueError(
@@ -66,5 +58,5 @@ def sum_state(function: str, argument: DataType | None) -> State:
                 f"{function}(CAST(... AS DECIMAL({MAX_SUM_DIGITS},{argument.scale})))"
             )
         type = parse_type(f"DECIMAL(38,{argument.scale})")
-        return State(type, f"CAST(sum({{x}}) AS {type.sql})", ADD, "sum({x})")
+        return State(type, f"CAST(sum({{x}}) AS {type.sql})", Merge.ADD)
     return _DOUBLE_SUM

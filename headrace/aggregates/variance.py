@@ -11,6 +11,7 @@ could pass the range of DOUBLE in one cut and not in another.
 """
 
 from headrace.aggregates.base import Aggregate, Arguments, State
+from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import parse_type
 
 __all__ = ["deviation_population", "deviation_sample", "variance_population", "variance_sample"]
@@ -26,49 +27,32 @@ _PARTIAL = (
     f"'m2', CASE WHEN {_LARGEST} <= {_BOUND}D THEN var_pop({_VALUE}) * count({{x}}) "
     f"WHEN {_LARGEST} < double('Infinity') THEN double('Infinity') ELSE double('NaN') END) END"
 )
-# What rounding leaves is of the size of the values, however close together they lie.
-_DIFFERS = (
-    "{old} IS DISTINCT FROM {new} AND ({old}.n <> {new}.n "
-    "OR abs({old}.m2 - {new}.m2) > 1e-9 * ({old}.m2 + {old}.n * {old}.mean ** 2) "
-    "OR ({old}.mean - {new}.mean) ** 2 > 1e-18 * ({old}.m2 / {old}.n + {old}.mean ** 2)"
-    ") IS NOT FALSE"
-)
-_STATE = State(
-    _MOMENTS,
-    _PARTIAL,
-    "headrace.merge_moments({old}, {new})",
-    "list_reduce(list({x}) FILTER (WHERE {x} IS NOT NULL), "
-    "lambda a, b: headrace.merge_moments(a, b))",
-    _DIFFERS,
-)
+_STATE = State(_MOMENTS, _PARTIAL, Merge.MOMENTS)
 
 
 def variance_population(arguments: Arguments) -> Aggregate:
     """Return var_pop over numbers. ValueError: they are none."""
-    return _spread("var_pop", "{m2} / {n}", arguments)
+    return _spread(Final.VAR_POP, arguments)
 
 
 def variance_sample(arguments: Arguments) -> Aggregate:
     """Return var_samp over numbers. ValueError: they are none."""
-    return _spread("var_samp", "CASE WHEN {n} > 1 THEN {m2} / ({n} - 1) END", arguments)
+    return _spread(Final.VAR_SAMP, arguments)
 
 
 def deviation_population(arguments: Arguments) -> Aggregate:
     """Return stddev_pop over numbers. ValueError: they are none."""
-    return _spread("stddev_pop", "sqrt({m2} / {n})", arguments)
+    return _spread(Final.STDDEV_POP, arguments)
 
 
 def deviation_sample(arguments: Arguments) -> Aggregate:
     """Return stddev_samp over numbers. ValueError: they are none."""
-    return _spread("stddev_samp", "CASE WHEN {n} > 1 THEN sqrt({m2} / ({n} - 1)) END", arguments)
+    return _spread(Final.STDDEV_SAMP, arguments)
 
 
-def _spread(function: str, final: str, arguments: Arguments) -> Aggregate:
+def _spread(final: Final, arguments: Arguments) -> Aggregate:
     value = arguments.value
     if value is None or not value.is_numeric:
         found = "nothing" if value is None else value.sql
-        raise ValueError(
-            f"{function} needs a number, not {found}; write {function}(CAST(... AS DOUBLE))"
-        )
-    n, m2 = "struct_extract({0}, 'n')", "struct_extract({0}, 'm2')"
-    return Aggregate((_STATE,), final.format(n=n, m2=m2), parse_type("DOUBLE"))
+        raise ValueError(f"{final} needs a number, not {found}; write {final}(CAST(... AS DOUBLE))")
+    return Aggregate((_STATE,), final, parse_type("DOUBLE"))

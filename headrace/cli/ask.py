@@ -102,6 +102,7 @@ def explain(
     config = find_config(project)
     from headrace.plan.explain import explain_fold, explanation_text
     from headrace.serve.access import plan_on_disk, running_engine
+    from headrace.store.opening import describe_table
 
     if address := running_engine(config):
         from headrace.serve.client import EngineClient
@@ -113,7 +114,10 @@ def explain(
             client.close()
     else:
         note("no engine runs: starting Spark to check the definitions")
-        plans = [explain_fold(fold).to_json() for fold in plan_on_disk(config)]
+        plans = [
+            explain_fold(fold, describe_table(fold.table)).to_json()
+            for fold in plan_on_disk(config)
+        ]
     chosen = [plan for plan in plans if view is None or plan["view"] == view]
     if view is not None and not chosen:
         known = ", ".join(sorted({plan["view"] for plan in plans})) or "none"

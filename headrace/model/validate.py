@@ -14,6 +14,7 @@ from headrace.model.definitions import Project, Sink, Stream, View
 from headrace.model.graph import aggregate_of, streams_of, walk, window_of
 from headrace.model.names import closest, name_fault, topic_fault
 from headrace.model.references import unknown_columns
+from headrace.model.scalars import columns_of
 from headrace.model.sinks import sink_problems
 from headrace.model.traits import traits_of
 from headrace.model.windows import window_faults
@@ -180,6 +181,13 @@ def validate_view(
     for node in walk(view.query):
         if isinstance(node, nodes.Aggregate) and node.window is not None:
             _add_window_faults(findings, node, node.window, streams)
+        elif isinstance(node, nodes.Union):
+            widths = [len(traits_of(each, streams).columns) for each in node.inputs]
+            if len(set(widths)) > 1:
+                found = ", ".join(map(str, widths))
+                findings.add(
+                    "name", f"the queries of UNION ALL have {found} columns; select as many in each"
+                )
     if window_of(view.query) is None:
         _add_unwindowed_faults(findings, view)
     _add_lateness_faults(findings, view)
@@ -212,6 +220,14 @@ def _add_window_faults(
         )
     for subject, fault in window_faults(window):
         findings.add(subject, fault)
+    reads_window = not columns_of(aggregate.keys).isdisjoint(nodes.WINDOW_COLUMNS)
+    if reads_window and (window.overlaps or window.gap_us is not None):
+        which = "windows that overlap" if window.overlaps else "sessions"
+        findings.add(
+            "window",
+            f"{which} have a start and an end, and no expressions over them: select window.start, "
+            "and compute the rest when you read the view",
+        )
     if any(name.lower() == "window" for name in below.columns):
         findings.add(
             "window",

@@ -25,12 +25,11 @@ from headrace.ledger.entries import MAIN, Counters, Holding, Owner, Progress, St
 from headrace.ledger.laws import broken_laws
 from headrace.log.base import Log, Partition
 from headrace.log.names import TIME_TOPIC
-from headrace.observe.compare import compare_states
 from headrace.observe.sides import Offsets, read_side_offsets
 from headrace.project.settings import Settings
 from headrace.sql import parse_project
 from headrace.store.base import Snapshot, Store
-from headrace.store.duckdb.store import DuckDBStore
+from headrace.store.opening import open_store
 
 __all__ = ["Audit", "audit"]
 
@@ -107,9 +106,9 @@ def audit(
                 differences += _compare_counters(unit, counters, replayed.counters())
                 tables = [fold.table for fold in engine.units[MAIN].folds]
                 for table in [each for main in tables for each in (main, *main.children)]:
-                    states = snapshot.states(table)
+                    states = replayed.states(table)
                     rows += states.num_rows
-                    differences += compare_states(table, states, replayed.states(table))
+                    differences += snapshot.differences(table, states)
                 sets, waiting = _side_sets(replayed), _side_sets(snapshot)
                 for name, source in engine.units[MAIN].topics().items():
                     differences += _compare_sides(log, unit, name, source, sets, waiting)
@@ -196,7 +195,7 @@ def _replayed(
     }
     ends[TIME_TOPIC, Partition(TIME_TOPIC, 0)] = unit.time_offset
     with tempfile.TemporaryDirectory(prefix="headrace-audit-") as folder:
-        store = DuckDBStore(Path(folder) / "store.duckdb")
+        store = open_store(Path(folder) / "store.duckdb")
         # No view shares its turns with live ones here, so there is nobody to hold up.
         alone = replace(settings, probe_jobs=settings.max_turn_records)
         engine = Engine(project, log, store, spark, settings=alone, publishes=False, ends=ends)

@@ -1,17 +1,29 @@
 """Say what a fold will do, from the very value that runs: nothing is worked out a second time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
-
-from sqlglot import expressions as exp
-from sqlglot import parse_one
 
 from headrace.plan.fold import Fold
 from headrace.plan.shape import shape_of
 from headrace.plan.spark.calls import call_text
 
-__all__ = ["AggregatePlan", "Explanation", "StateColumn", "explain_fold", "explanation_text"]
+__all__ = [
+    "AggregatePlan",
+    "Explanation",
+    "StateColumn",
+    "StoreText",
+    "explain_fold",
+    "explanation_text",
+]
+
+
+@dataclass(frozen=True)
+class StoreText:
+    """What a store makes of a table, in its own language: merges by column, and what is read."""
+
+    merges: Mapping[str, str]
+    select: str
 
 
 @dataclass(frozen=True)
@@ -65,20 +77,18 @@ class Explanation:
         return asdict(self)
 
 
-def explain_fold(fold: Fold) -> Explanation:
-    """Return what a fold will do."""
+def explain_fold(fold: Fold, store: StoreText) -> Explanation:
+    """Return what a fold will do; `store` is what the store makes of its table."""
     query, table = shape_of(fold.view), fold.table
-    outer = parse_one(fold.query, read="spark")
-    assert isinstance(outer, exp.Select)
-    partials = {
-        column.alias: column.this.sql(dialect="spark") for column in outer.selects if column.alias
-    }
+    partials = dict(fold.partials)
     aggregates = []
     items = {child.part.removeprefix("items_"): child for child in table.children}
     for call in query.calls:
         states = tuple(
-            StateColumn(column.name, column.type.sql, partials[column.name], column.merge or "")
-            for column in items.get(call.name, table).states
+            StateColumn(
+                column.name, column.type.sql, partials[column.name], store.merges[column.name]
+            )
+            for column in items.get(call.name, table).values
             if column.name.rpartition("_")[0] == call.name
         )
         kept_in = items[call.name].name if call.name in items else None
@@ -92,8 +102,8 @@ def explain_fold(fold: Fold) -> Explanation:
         unique_within_us=fold.stream.unique_within_us,
         where=query.where,
         window=None if query.window is None else asdict(query.window) | {"time": query.time},
-        panes=_panes(fold),
-        pieces=_pieces(fold),
+        panes=_note(fold, "panes"),
+        pieces=_note(fold, "pieces"),
         delay_us=fold.stream.delay_us,
         allowed_lateness_us=fold.view.lateness_us,
         late=fold.view.late,
@@ -104,27 +114,13 @@ def explain_fold(fold: Fold) -> Explanation:
         spark_query=fold.query,
         table=table.name,
         columns={column.name: column.type.sql for column in table.columns},
-        public_select=table.select,
+        public_select=store.select,
     )
 
 
-def _panes(fold: Fold) -> str | None:
-    cut = fold.cut
-    if cut is None or not cut.overlaps:
-        return None
-    length = f"{cut.pane} d" if cut.zone is not None else _seconds(cut.pane)
-    most = -(-cut.size // cut.hop)
-    return f"{length}; a record is folded into one and read in up to {most:,} windows"
-
-
-def _pieces(fold: Fold) -> str | None:
-    gap_us = fold.table.gap_us
-    if gap_us is None:
-        return None
-    return (
-        f"{_seconds(gap_us)}; Spark folds a record into one, and the store puts those of a session "
-        "together"
-    )
+def _note(fold: Fold, word: str) -> str | None:
+    note = fold.placement.note
+    return note[1] if note is not None and note[0] == word else None
 
 
 def explanation_text(plan: dict[str, Any]) -> str:
@@ -147,10 +143,9 @@ def _lines(plan: dict[str, Any]) -> Iterator[str]:
         if aggregate["items"] is not None:
             yield f"    a row per item in headrace.{aggregate['items']}"
         for state in aggregate["states"]:
-            merge = state["merge"].format(old="old", new="new")
             yield f"    {state['column']} {state['type']}"
             yield f"      partial  {state['partial']}"
-            yield f"      merge    {merge}"
+            yield f"      merge    {state['merge']}"
     if plan["having"]:
         yield f"  having     {plan['having']}"
     yield f"  spark      {plan['spark_query']}"

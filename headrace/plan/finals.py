@@ -1,11 +1,12 @@
-"""Expressions over merged aggregates, as SQL of the store.
+"""Expressions over merged aggregates as terms, which every store can say.
 
 They are evaluated when a table is read, so a table at a position is a function of the state at
 that position; an expression that fails (a division by zero) fails the read, as in SQL.
 
-Promise: what is accepted means in the store what it means in Spark. Spark tells the type of every
-part. Where the store would compute in another one, the text says which; where the two convert or
-round differently (texts and numbers, casts, a division of decimals) the expression is refused.
+Promise: what is accepted means in every store what it means in Spark. Spark tells the type of every
+part. Where the two convert or round differently (texts and numbers, casts, a division of decimals)
+the expression is refused. This is the one module behind the front doors that parses: scalars are
+Spark SQL text.
 """
 
 import re
@@ -19,9 +20,10 @@ from sqlglot import Token, TokenType
 from sqlglot import expressions as exp
 
 from headrace.model.scalars import Scalar, escape_braces
+from headrace.plan.terms import Literal, Operation, Operator, Reference, Term
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["Names", "derive_calls", "store_expression", "typed_parts"]
+__all__ = ["Names", "derive_calls", "to_term", "typed_parts"]
 
 #: The functions that the store computes over aggregates.
 _STORE_FUNCTIONS = frozenset({"abs", "cast", "coalesce", "if", "ifnull", "nullif", "nvl"})
@@ -36,11 +38,28 @@ _COMPARISONS = (
     exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NEQ, exp.NullSafeEQ,
     exp.Between, exp.In, exp.Nullif,
 )  # fmt: skip
-#: The store computes with these in their own width, Spark in the wider one, as soon as it can.
-_WIDER = {
-    "TINYINT": parse_type("INT"),
-    "SMALLINT": parse_type("INT"),
-    "FLOAT": parse_type("DOUBLE"),
+_BOOLEAN = parse_type("BOOLEAN")
+_OPERATORS: dict[type[exp.Expr], Operator] = {
+    exp.Abs: Operator.ABSOLUTE,
+    exp.Add: Operator.ADD,
+    exp.And: Operator.AND,
+    exp.Between: Operator.BETWEEN,
+    exp.Coalesce: Operator.COALESCE,
+    exp.Div: Operator.DIVIDE,
+    exp.EQ: Operator.EQUAL,
+    exp.GT: Operator.GREATER,
+    exp.GTE: Operator.GREATER_OR_EQUAL,
+    exp.In: Operator.IN,
+    exp.LT: Operator.LESS,
+    exp.LTE: Operator.LESS_OR_EQUAL,
+    exp.Mul: Operator.MULTIPLY,
+    exp.NEQ: Operator.NOT_EQUAL,
+    exp.Neg: Operator.NEGATE,
+    exp.Not: Operator.NOT,
+    exp.NullSafeEQ: Operator.SAME,
+    exp.Nullif: Operator.NULL_IF,
+    exp.Or: Operator.OR,
+    exp.Sub: Operator.SUBTRACT,
 }
 _INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _TIME = re.compile(
@@ -50,12 +69,12 @@ _TIME = re.compile(
 
 @dataclass(frozen=True)
 class Names:
-    """What the names of keys and aggregates are: SQL of the store, and SQL as the user wrote it.
+    """What the names of keys, aggregates and edges are: their types, and what the user wrote.
 
     `types` has the type of every part of the expressions, by its text.
     """
 
-    references: Mapping[str, str]
+    references: Mapping[str, DataType]
     written: Mapping[str, str]
     types: Mapping[str, DataType]
 
@@ -129,22 +148,14 @@ def typed_parts(expressions: Iterable[str]) -> list[str]:
     return list(texts)
 
 
-def store_expression(expression: str, names: Names) -> str:
-    """Return Spark SQL over names as SQL of the store. ValueError: they differ in what it means."""
+def to_term(expression: str, names: Names) -> Term:
+    """Return Spark SQL over names as a term. ValueError: stores would mean something else by it."""
     tree = _parse(expression)
     if isinstance(tree, exp.Column):
-        return f"({names.references[tree.name]})"
-    parts = [(node, names.types[_text(node)]) for node in _parts(tree)]
-    for node, type in parts:
-        _check(node, type, names)
-    # What a name stands for is put in as it is: it may be more than sqlglot can write again.
-    mark = _free_mark(expression)
-    root = exp.Paren(this=tree)
-    # From the leaves up, because what is replaced holds what it is over.
-    for node, type in reversed(parts):
-        node.replace(_stored(node, type, mark))
-    text = root.this.sql(dialect="duckdb")
-    return re.sub(rf"\b{mark}(\w+)\b", lambda found: f"({names.references[found[1]]})", text)
+        return Reference(tree.name, names.references[tree.name])
+    for node in _parts(tree):
+        _check(node, names.types[_text(node)], names)
+    return _term(tree, names)
 
 
 def _parse(expression: str) -> exp.Expr:
@@ -296,35 +307,51 @@ def _is_moment(text: str, to: DataType) -> bool:
     return to.kind == "TIMESTAMP" or len(text) == len("2026-01-01")
 
 
-def _stored(node: exp.Expr, type: DataType, mark: str) -> exp.Expr:
-    """Return what a node, over parts that are the store's already, is in the store."""
+def _term(tree: exp.Expr, names: Names) -> Term:
+    """Return a tree, all of whose parts were found to mean the same everywhere, as a term."""
+    node = tree.unnest()
     if isinstance(node, exp.Column):
-        return _cast(exp.column(f"{mark}{node.name}"), [_WIDER.get(type.kind)])
+        return Reference(node.name, names.references[node.name])
+    if isinstance(node, exp.Null):
+        return Literal(None)
+    if isinstance(node, exp.Boolean):
+        return Literal(bool(node.this))
+    if isinstance(node, exp.Literal):
+        return Literal(node.name, is_text=bool(node.is_string))
+    type = names.types[_text(node)]
+    if isinstance(node, exp.Is):
+        return Operation(_test(node.expression), (_term(node.this, names),), _BOOLEAN)
+    operands = tuple(_term(each, names) for each in _written_operands(node))
+    return Operation(_operator(node), operands, type)
+
+
+def _operator(node: exp.Expr) -> Operator:
     if isinstance(node, exp.Cast):
-        # sqlglot takes Spark's CAST for one that gives NULL, as it does without ANSI.
-        return _cast(node.this, [_WIDER.get(type.kind, type)])
-    if isinstance(node, exp.Div):
-        # Spark divides integers as DOUBLE and fails on zero, unless there is nothing to divide; the
-        # store would answer infinity.
-        dividend = node.this.sql(dialect="duckdb")
-        divisor = node.expression.sql(dialect="duckdb")
-        return sqlglot.parse_one(
-            f"CASE WHEN ({divisor}) = 0 AND ({dividend}) IS NOT NULL "
-            f"THEN error('division by zero') "
-            f"ELSE CAST(({dividend}) AS DOUBLE) / CAST(({divisor}) AS DOUBLE) END",
-            read="duckdb",
-        )
-    if isinstance(node, _ARITHMETIC) and (type.kind in _WIDER or type.kind == "DECIMAL"):
-        # Rounded, or refused for its size, where Spark does it.
-        return _cast(node.copy(), [type, _WIDER.get(type.kind)])
-    return node
+        return Operator.CAST
+    if isinstance(node, exp.Case | exp.If):
+        is_compared = isinstance(node, exp.Case) and node.this is not None
+        return Operator.CASE_OF if is_compared else Operator.CASE
+    return _OPERATORS[node.__class__]  # the front door lets nothing else pass
 
 
-def _cast(tree: exp.Expr, types: Iterable[DataType | None]) -> exp.Expr:
-    for type in types:
-        if type is not None:
-            tree = exp.Cast(this=tree, to=exp.DataType.build(type.duckdb, dialect="duckdb"))
-    return tree
+def _test(found: exp.Expr) -> Operator:
+    if isinstance(found, exp.Null):
+        return Operator.IS_NULL
+    return Operator.IS_TRUE if found.this else Operator.IS_FALSE
+
+
+def _written_operands(node: exp.Expr) -> list[exp.Expr]:
+    """Return everything that a node is over, in the order of its term's operands."""
+    if isinstance(node, exp.Case):
+        branches = [part for each in node.args["ifs"] for part in (each.this, each.args["true"])]
+        found = [node.this, *branches, node.args.get("default")]
+    elif isinstance(node, exp.If):
+        found = [node.this, node.args["true"], node.args.get("false")]
+    elif isinstance(node, exp.Between):
+        found = [node.this, node.args["low"], node.args["high"]]
+    else:
+        found = [node.this, node.args.get("expression"), *node.expressions]
+    return [each for each in found if each is not None]
 
 
 def _say(node: exp.Expr, names: Names) -> str:

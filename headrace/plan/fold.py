@@ -18,18 +18,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.model.definitions import Stream, View
-from headrace.plan.finals import typed_parts
-from headrace.plan.grouped_table import grouped_table
-from headrace.plan.plain import plain_query, plain_table
 from headrace.plan.shape import shape_of
-from headrace.plan.spark.calls import asked, typed
-from headrace.plan.spark.grouped import aggregates_of, grouped_query
-from headrace.plan.spark.windowing import Levels, cut_of, levels_of, refuse
+from headrace.plan.spark.calls import asked
+from headrace.plan.spark.grouped import grouped_query, partials_of
+from headrace.plan.spark.plain import plain_query
+from headrace.plan.spark.windowing import Levels, levels_of, refuse
+from headrace.plan.states import grouped_table, plain_table
 from headrace.plan.tables import Table
 from headrace.schema.types import DataType, parse_type
-from headrace.time.windows import Cut
+from headrace.time.placement import Placement
 
-__all__ = ["INPUT_COLUMNS", "Fold", "argument_types_query", "output_types_query", "plan_fold"]
+__all__ = ["INPUT_COLUMNS", "Fold", "plan_fold"]
 
 #: The columns that stamping adds to the stream's own.
 INPUT_COLUMNS = {
@@ -40,7 +39,6 @@ INPUT_COLUMNS = {
 }
 
 _TIMESTAMP = parse_type("TIMESTAMP")
-_WINDOW_PARTS = ("start", "end", "time")
 
 
 @dataclass(frozen=True)
@@ -52,12 +50,17 @@ class Fold:
     table: Table
     query: str  # Spark SQL over the relation `__input`
     probe: "Probe"
-    cut: Cut | None  # of a view with windows
+    partials: tuple[tuple[str, str], ...] = ()  # of the state columns: names and Spark SQL
 
     @property
     def name(self) -> str:
         """The view's name."""
         return self.view.name
+
+    @property
+    def placement(self) -> Placement:
+        """Where the view's rows stand in time."""
+        return self.table.placement
 
     @property
     def version(self) -> str:
@@ -74,40 +77,6 @@ class Probe:
 
     levels: Levels
     values: tuple[str, ...]
-
-
-def argument_types_query(view: View, stream: Stream) -> str:
-    """Return the query over `__input` whose column types `plan_fold` needs."""
-    query = shape_of(view)
-    wanted = {"__where": query.where or "true"}
-    wanted |= {key.name: key.expression for key in query.keys}
-    for call in query.calls:
-        wanted |= typed(call)
-    relation = "__input"
-    if query.window is not None:
-        wanted["__time"] = query.time or f"`{stream.event_time}`"
-        parts = ", ".join(f"'{part}', CAST(NULL AS TIMESTAMP)" for part in _WINDOW_PARTS)
-        relation = f"(SELECT *, named_struct({parts}) AS window FROM __input)"
-    if not query.grouped:
-        wanted |= {f"o{i}": output.expression for i, output in enumerate(query.outputs)}
-    columns = ", ".join(f"{expression} AS {name}" for name, expression in wanted.items())
-    return f"SELECT {columns} FROM {relation}"
-
-
-def output_types_query(view: View, types: Mapping[str, DataType]) -> str:
-    """Return the query that tells the types of a grouped view's outputs; it reads no table."""
-    query = shape_of(view)
-    inner = {key.name: types[key.name] for key in query.keys}
-    inner |= {name: aggregate.type for name, aggregate in aggregates_of(view, types).items()}
-    if query.window is not None:
-        inner |= {f"window_{part}": _TIMESTAMP for part in _WINDOW_PARTS}
-    wanted = {f"o{i}": output.expression for i, output in enumerate(query.outputs)}
-    if query.having is not None:
-        wanted["__having"] = query.having
-    wanted |= {f"__part{i}": text for i, text in enumerate(typed_parts(list(wanted.values())))}
-    nulls = ", ".join(f"CAST(NULL AS {type.sql}) AS {name}" for name, type in inner.items())
-    columns = ", ".join(f"{expression} AS {name}" for name, expression in wanted.items())
-    return f"SELECT {columns} FROM (SELECT {nulls or '1'})"
 
 
 def plan_fold(
@@ -130,10 +99,12 @@ def plan_fold(
     if shape_of(view).grouped:
         table = grouped_table(view, version, argument_types, output_types)
         query = grouped_query(view, stream, argument_types)
+        partials = partials_of(view, argument_types)
     else:
         table = plain_table(view, version, argument_types)
         query = plain_query(view, stream)
-    return Fold(view, stream, table, query, _probe(view, stream), cut_of(view))
+        partials = {}
+    return Fold(view, stream, table, query, _probe(view, stream), tuple(partials.items()))
 
 
 def _probe(view: View, stream: Stream) -> Probe:

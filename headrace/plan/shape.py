@@ -27,17 +27,16 @@ from headrace.model.graph import streams_of
 from headrace.model.nodes import WATERMARK, WINDOW_COLUMNS, Window, call_column, key_column
 from headrace.model.scalars import Scalar, columns_of
 from headrace.plan.finals import derive_calls
-from headrace.plan.spark.names import identifier
+from headrace.plan.spark.names import text_of
 
-__all__ = ["Call", "Key", "Output", "Shape", "shape_of"]
+__all__ = ["WINDOW_NAMES", "Call", "Key", "Output", "Shape", "shape_of"]
 
 _LITERAL = re.compile(
     r"""true|false|-?\ ?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|'(\\.|[^'\\])*'|"(\\.|[^"\\])*\"""",
     re.IGNORECASE | re.DOTALL,
 )
-#: The columns of a window as a record has them, and as a row does.
-_OF_RECORD = dict(zip(WINDOW_COLUMNS, ("window.start", "window.end", "window.time"), strict=True))
-_OF_ROW = dict(zip(WINDOW_COLUMNS, ("window_start", "window_end", "window_time"), strict=True))
+#: What the columns of a window are called in a shape.
+WINDOW_NAMES = dict(zip(WINDOW_COLUMNS, ("window_start", "window_end", "window_time"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def shape_of(view: View) -> Shape:
         time=None,
         keys=(),
         calls=(),
-        outputs=tuple(Output(column.name, _of_record(column.scalar)) for column in outputs),
+        outputs=tuple(Output(column.name, text_of(column.scalar)) for column in outputs),
     )
 
 
@@ -163,22 +162,11 @@ def _outputs(view: View, top: _Linear) -> tuple[nodes.Named, ...]:
     return top.columns
 
 
-def _of_record(scalar: Scalar) -> str:
-    """Return an expression over a record's columns as Spark SQL."""
-
-    def column(name: str) -> str:
-        if name == WATERMARK:
-            return "timestamp_micros(__watermark)"
-        return _OF_RECORD.get(name) or identifier(name)
-
-    return scalar.render(column)
-
-
 def _where(conditions: tuple[Scalar, ...]) -> str | None:
     """Return what all conditions ask together, each of the records that the ones before took."""
     if not conditions:
         return None
-    *before, text = map(_of_record, conditions)
+    *before, text = map(text_of, conditions)
     for condition in reversed(before):
         # Not AND: Spark may work out both of its sides before either is asked.
         text = f"CASE WHEN {condition} THEN {text} END"
@@ -196,7 +184,7 @@ class _Groups:
         _refuse_unbuilt(view, self.below.below)
         # What a key reads of the window is no column of what is below.
         self.scalars = [self.below.over(key) for key in aggregate.keys]
-        self.keys = [Key(f"k{at}", _of_record(each)) for at, each in enumerate(self.scalars)]
+        self.keys = [Key(f"k{at}", text_of(each)) for at, each in enumerate(self.scalars)]
         self.names = {key_column(at): key.name for at, key in enumerate(self.keys)}
         self.own = dict(zip(self.names, self.scalars, strict=True))
         self.calls = {call_column(at): f"a{at}" for at in range(len(aggregate.calls))}
@@ -221,7 +209,7 @@ class _Groups:
             _where(self.below.conditions),
             grouped=True,
             window=aggregate.window,
-            time=next(map(_of_record, self.times), None),
+            time=next(map(text_of, self.times), None),
             keys=tuple(self.keys),
             calls=tuple(calls),
             outputs=outputs,
@@ -237,7 +225,7 @@ class _Groups:
         return asked
 
     def _call(self, number: int, call: nodes.Call) -> Call:
-        texts = [_of_record(self.below.over(each)) for each in call.arguments]
+        texts = [text_of(self.below.over(each)) for each in call.arguments]
         condition = None if call.condition is None else self.below.over(call.condition)
         return Call(
             f"a{number}",
@@ -246,7 +234,7 @@ class _Groups:
             texts[1] if len(texts) > 1 else None,
             call.parameters,
             call.ignores_nulls,
-            None if condition is None else _of_record(condition),
+            None if condition is None else text_of(condition),
         )
 
     def _over_groups(self, scalar: Scalar) -> str:
@@ -258,12 +246,12 @@ class _Groups:
         return scalar.render(self._name)
 
     def _name(self, column: str) -> str:
-        return (_OF_ROW | self.calls | self.names).get(column, column)
+        return (WINDOW_NAMES | self.calls | self.names).get(column, column)
 
     def _derive(self, scalar: Scalar) -> str:
         """Return the name of the key that Spark computes a value as, which follows from keys."""
         window = self.aggregate.window
-        reads_window = not _OF_ROW.keys().isdisjoint(scalar.refs)
+        reads_window = not WINDOW_NAMES.keys().isdisjoint(scalar.refs)
         if reads_window and window is not None and (window.overlaps or window.gap_us is not None):
             which = "windows that overlap" if window.overlaps else "sessions"
             message = (
@@ -275,7 +263,7 @@ class _Groups:
         if whole in self.scalars:
             return self.keys[self.scalars.index(whole)].name
         over = sorted(self.names[name] for name in scalar.refs if name in self.names)
-        key = Key(f"k{len(self.keys)}", _of_record(whole), derived=True, over=tuple(over))
+        key = Key(f"k{len(self.keys)}", text_of(whole), derived=True, over=tuple(over))
         self.scalars.append(whole)
         self.keys.append(key)
         return key.name

@@ -1,95 +1,93 @@
-"""The physical table behind a view: its columns, how two rows of a key merge, what readers see."""
+"""The state table behind a view, in words: what a plan hands to a store.
 
-from dataclasses import dataclass, replace
+A store says in its own language how the columns merge (`Merge`), where the rows stand in time
+(`Placement`), and what readers see of them (`Final`, `Term`).
+"""
 
+from dataclasses import dataclass
+
+from headrace.aggregates.words import Final, Merge
+from headrace.plan.terms import Term
 from headrace.schema.types import DataType
+from headrace.time.placement import Placement
 
-__all__ = ["GROUP", "Rows", "Table", "TableColumn", "quote", "watermark_of"]
+__all__ = ["EVENTS", "Answer", "KeyPart", "Output", "Table", "TableColumn"]
 
-
-#: The name of the view's own rows where a final looks up their items.
-GROUP = "g"
-
-
-def quote(name: str) -> str:
-    """Return an identifier quoted for the store."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def watermark_of(view: str, version: str) -> str:
-    """Return SQL for W of a view's stream, at the position of the reader; NULL for -infinity."""
-    return (
-        f"(SELECT watermark FROM headrace.watermarks "
-        f"WHERE view = '{view}' AND version = '{version}')"
-    )
+#: The column that counts the records of a row, in every table whose rows merge.
+EVENTS = "_events"
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column. `merge` joins an `{old}` and a `{new}` state; None makes it part of the key.
+    """A column. `merge` says how two states become one; None: it is part of the key.
 
-    `combine` joins any number of states, `{x}`, as an aggregate. `differs` tells states apart
-    that should be the same, as `aggregates.State` says.
+    `most` is how many items LEAST_N keeps.
     """
 
     name: str
     type: DataType
-    merge: str | None = None
-    combine: str | None = None
-    differs: str | None = None
+    merge: Merge | None = None
+    most: int | None = None
 
 
 @dataclass(frozen=True)
-class Rows:
-    """What the rows of a view are to those who are told of changes.
+class Answer:
+    """What an aggregate call answers: a final over its states.
 
-    `keys` are the columns of what is read that tell rows apart; `touched` selects those that
-    `{delta}` changes, where sessions are from `{low}` to `{high}`, in microseconds. `names` is the
-    key as it is told: name, SQL and type of its parts. `closing` tells the rows whose windows end
-    in `({before}, {after}]`, in microseconds; empty when no row ever changes by closing. `last_end`
-    is when the last window of the physical table ends, in microseconds, as an aggregate over it.
+    These are columns of the table or, with `items`, of that part of it.
     """
 
-    keys: tuple[str, ...]
-    touched: str
-    names: tuple[tuple[str, str, DataType], ...]
-    outputs: tuple[tuple[str, DataType], ...]
-    closing: str = ""
-    last_end: str = ""
+    name: str
+    final: Final
+    type: DataType
+    states: tuple[str, ...]
+    parameter: str | None = None
+    items: str | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column that readers see."""
+
+    name: str
+    term: Term
+    type: DataType
+
+
+@dataclass(frozen=True)
+class KeyPart:
+    """A part of the key that sinks are told rows under: its name, and the planner's name of it."""
+
+    name: str
+    reference: str
+    type: DataType
 
 
 @dataclass(frozen=True)
 class Table:
-    """One version of a view's table.
+    """One version of a view's state table.
 
-    With `appends` every row is new (its key is the record's place in the log); otherwise a delta's
-    rows merge into the rows of their key. `shown` is what the public name selects, from the table
-    or, where windows are put together from panes, from `relation`. `expired` tells the rows that
-    leave once W is `{watermark}`, in microseconds; empty when none ever does.
+    The first columns are those of its placement. Where every row is a record they are the key, and
+    nothing merges; otherwise the rows of a delta merge into the rows of their key. Terms refer to
+    keys by their columns, to `answers` by their names, and to the edges of a row's window.
 
     `children` are tables of items beside it, one for each `part`; they merge and leave as it does.
-    Where a key may stand in a delta more than once, it `repeats`. With `keep`, as many rows of a
-    group are kept, those that the first state is least of.
-
-    With `gap_us` the rows are sessions: a row spans `first_time` to `last_time`, and rows of equal
-    keys (the others, `groups`) that are at most so far apart are one row.
+    The last column of a child's key is its `item`. With `keep`, as many items of a group are kept,
+    those that the first state is least of.
     """
 
     view: str
     version: str
     columns: tuple[TableColumn, ...]
-    shown: tuple[str, ...]
-    condition: str = ""
-    appends: bool = False
-    relation: str = ""
-    expired: str = ""
+    placement: Placement
+    answers: tuple[Answer, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    having: Term | None = None
+    key: tuple[KeyPart, ...] = ()
     retention_us: int | None = None
-    rows: Rows | None = None
     part: str = ""
-    repeats: bool = False
     keep: int | None = None
     children: tuple["Table", ...] = ()
-    gap_us: int | None = None
 
     @property
     def name(self) -> str:
@@ -97,32 +95,31 @@ class Table:
         return f"{self.view}__{self.version}" + (f"__{self.part}" if self.part else "")
 
     @property
-    def source(self) -> str:
-        """The relation that `shown` is selected from, under the name by which items are found."""
-        relation = self.relation or f"headrace.{quote(self.name)}"
-        return f"{relation} AS {GROUP}" if self.children else relation
-
-    @property
-    def select(self) -> str:
-        """What readers of the public name see."""
-        return f"SELECT {', '.join(self.shown)} FROM {self.source}{self.condition}"
-
-    def at(self, watermark_us: int) -> "Table":
-        """Return the table with its rows closed as they are when W is this."""
-        here, then = watermark_of(self.view, self.version), f"make_timestamptz({watermark_us})"
-        return replace(self, shown=tuple(each.replace(here, then) for each in self.shown))
-
-    @property
     def keys(self) -> tuple[TableColumn, ...]:
         """The columns that identify a row."""
+        if self.placement.appends:
+            return self.columns[: len(self.placement.columns)]
         return tuple(column for column in self.columns if column.merge is None)
 
     @property
-    def states(self) -> tuple[TableColumn, ...]:
-        """The columns that merge."""
-        return tuple(column for column in self.columns if column.merge is not None)
+    def values(self) -> tuple[TableColumn, ...]:
+        """The columns that do not: states that merge or, where rows are records, their values."""
+        return tuple(column for column in self.columns if column not in self.keys)
 
     @property
     def groups(self) -> tuple[TableColumn, ...]:
-        """The keys of a session's row without the time of its first record."""
-        return tuple(column for column in self.keys if column.name != "first_time")
+        """The keys without those that say where a row stands in time, and without the item."""
+        places = self.placement.item_columns if self.part else self.placement.columns
+        names = {place.name for place in places}
+        keys = self.keys[:-1] if self.part else self.keys
+        return tuple(column for column in keys if column.name not in names)
+
+    @property
+    def item(self) -> TableColumn:
+        """The column of the items, in a table of them."""
+        assert self.part, self.name
+        return self.keys[-1]
+
+    def child(self, part: str) -> "Table":
+        """Return the table of a part; it must exist."""
+        return next(child for child in self.children if child.part == part)

@@ -12,7 +12,7 @@ from headrace.project.config import Config
 from headrace.project.folder import read_definitions
 from headrace.serve.desk import Desk, StoreDesk
 from headrace.serve.lock import Address, Holder, lock_holder, read_address
-from headrace.store.duckdb.store import DuckDBStore
+from headrace.store.opening import open_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ def open_desk(config: Config) -> Iterator[Desk]:
     if not config.store_path.exists():
         raise Unreachable(f"{config.store_path}: no store yet: run `headrace run`")
     log = open_log(config.log)
-    store = DuckDBStore(config.store_path, read_only=True)
+    store = open_store(config.store_path, read_only=True)
     try:
         yield StoreDesk(
             config.name,

@@ -16,6 +16,7 @@ from headrace.plan.fold import Fold
 from headrace.project.settings import Settings
 from headrace.serve.values import answer_to_json
 from headrace.store.base import MAX_ROWS, Store
+from headrace.store.opening import describe_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,4 +105,4 @@ class StoreDesk:
 
     def explain(self) -> list[Json]:
         """Return the plan of every view."""
-        return [explain_fold(fold).to_json() for fold in self._folds()]
+        return [explain_fold(fold, describe_table(fold.table)).to_json() for fold in self._folds()]

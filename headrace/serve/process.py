@@ -25,7 +25,8 @@ from headrace.serve.api import Api
 from headrace.serve.desk import StoreDesk
 from headrace.serve.lock import Holder, hold_engine_lock, publish_address
 from headrace.serve.server import serve
-from headrace.store.duckdb.store import DuckDBStore
+from headrace.store.base import Store
+from headrace.store.opening import open_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,11 +91,11 @@ def _start_engine(engine: "Engine", reach: Reach, stop: threading.Event) -> None
     raise Stopped
 
 
-def _open_store(path: Path, stop: threading.Event) -> DuckDBStore:
+def _open_store(path: Path, stop: threading.Event) -> Store:
     deadline = time.monotonic() + _STORE_PATIENCE_SECONDS
     while True:
         try:
-            return DuckDBStore(path)
+            return open_store(path)
         except StoreBusy:
             if time.monotonic() > deadline or stop.wait(0.1):
                 raise

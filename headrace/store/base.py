@@ -52,6 +52,17 @@ class Snapshot(Protocol):
         """Return when the last window of a table ends, in microseconds; None: it has none."""
         ...
 
+    def day_starts(self, zone: str, days: int) -> pa.ChunkedArray:
+        """Return when the days of a time zone begin, from 1970-01-01, in microseconds."""
+        ...
+
+    def differences(self, table: Table, states: pa.Table) -> list[str]:
+        """Return how a table's states differ from others, as sentences.
+
+        Sums over DOUBLE may differ by what merging the same records in another way leaves.
+        """
+        ...
+
     def states(self, table: Table) -> pa.Table:
         """Return the rows of a physical table: keys and merged states."""
         ...

@@ -42,7 +42,7 @@ from headrace.sinks.outbox import (
 )
 from headrace.sql import parse_project
 from headrace.sql.durations import parse_duration
-from headrace.store.duckdb.store import DuckDBStore
+from headrace.store.opening import open_store
 
 __all__ = ["Harness", "Row", "Value", "harness", "to_json"]
 
@@ -179,7 +179,7 @@ class Harness:
             self._project = _parse(definitions)
             self._create_topics()
         self._close_store()
-        self._store = DuckDBStore(self.folder / "store.duckdb")
+        self._store = open_store(self.folder / "store.duckdb")
         self._engine = Engine(
             self._project,
             self.log,

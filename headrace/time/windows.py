@@ -1,4 +1,4 @@
-"""How windows cut time: whole numbers, said as SQL of Spark and of the store.
+"""How windows cut time, in whole numbers. Engines say the same in their own SQL.
 
 Time is counted in *units*: microseconds since 1970 or, for windows of a time zone, its days since
 1970-01-01. A day begins at its local midnight; where clocks are changed at midnight, at the
@@ -29,27 +29,13 @@ import numpy.typing as npt
 from headrace.model.nodes import Window
 from headrace.model.windows import DAY_US
 
-__all__ = ["MAX_EDGE_US", "MIN_EDGE_US", "Cut", "spark_floor", "store_floor"]
+__all__ = ["MAX_EDGE_US", "MIN_EDGE_US", "Cut"]
 
 #: Edges of windows stay within the years 1 to 9999, as event times do.
 MIN_EDGE_US = -62_135_596_800_000_000
 MAX_EDGE_US = 253_402_300_799_999_999
 
 Numbers = npt.NDArray[np.int64]
-
-
-def spark_floor(value: str, step: int) -> str:
-    """Return a whole number divided and rounded down, as Spark SQL; right below zero too."""
-    return value if step == 1 else f"(({value} - pmod({value}, {step}L)) DIV {step}L)"
-
-
-def store_floor(value: str, step: int) -> str:
-    """Return a whole number divided and rounded down, as SQL of the store."""
-    return value if step == 1 else f"(({value} - ({value} % {step} + {step}) % {step}) // {step})"
-
-
-def _plus(value: str, shift: int) -> str:
-    return value if shift == 0 else f"({value} {'+' if shift > 0 else '-'} {abs(shift)})"
 
 
 @dataclass(frozen=True)
@@ -99,93 +85,6 @@ class Cut:
         below = self.offset + ((lowest - 1 - self.offset) // hop) * hop  # last start before lowest
         above = self.offset + ((highest - self.size - self.offset) // hop + 1) * hop
         return below + self.size, above
-
-    # As Spark SQL: `unit` is the name of a column, or cheap to say twice.
-
-    def spark_unit(self, time: str) -> str:
-        """Return the unit that a timestamp falls into."""
-        if self.zone is None:
-            return f"unix_micros({time})"
-        day = f"unix_date(CAST(from_utc_timestamp({time}, '{self.zone}') AS DATE))"
-        # Clocks that are set back over midnight show a date twice.
-        return (
-            f"CAST(CASE WHEN {time} >= {self.spark_time(f'({day} + 1)')} THEN {day} + 1 "
-            f"WHEN {time} < {self.spark_time(day)} THEN {day} - 1 ELSE {day} END AS BIGINT)"
-        )
-
-    def spark_time(self, edge: str) -> str:
-        """Return the timestamp of an edge, which is a unit."""
-        if self.zone is None:
-            return f"timestamp_micros({edge})"
-        return f"to_utc_timestamp(timestamp_micros({edge} * {DAY_US}L), '{self.zone}')"
-
-    def spark_tumbling(self, unit: str) -> str:
-        """Return the edge where the only window around a unit begins."""
-        return f"({unit} - pmod({_plus(unit, -self.offset)}, {self.size}L))"
-
-    def spark_first(self, unit: str) -> str:
-        """Return the number of the first window around a unit, or of the first that ends later."""
-        shift = -self.offset if self.cumulative else -self.offset - self.size
-        return f"({spark_floor(_plus(unit, shift), self.hop)} + 1)"
-
-    def spark_last(self, unit: str) -> str:
-        """Return the number of the last window around a unit."""
-        if self.cumulative:
-            steps = self.size // self.hop
-            return f"(({spark_floor(_plus(unit, -self.offset), self.size)} + 1) * {steps}L)"
-        return spark_floor(_plus(unit, -self.offset), self.hop)
-
-    def spark_pane(self, unit: str) -> str:
-        """Return the number of the pane around a unit."""
-        return spark_floor(_plus(unit, -self.offset), self.pane)
-
-    def spark_start(self, number: str) -> str:
-        """Return the edge where a window begins."""
-        if self.cumulative:
-            steps = self.size // self.hop
-            return _plus(f"{spark_floor(f'({number} - 1)', steps)} * {self.size}L", self.offset)
-        return _plus(f"{number} * {self.hop}L", self.offset)
-
-    def spark_end(self, number: str) -> str:
-        """Return the edge where a window ends."""
-        shift = self.offset if self.cumulative else self.offset + self.size
-        return _plus(f"{number} * {self.hop}L", shift)
-
-    # The same as SQL of the store.
-
-    def store_time(self, edge: str) -> str:
-        """Return the timestamp of an edge."""
-        if self.zone is None:
-            return f"make_timestamptz({edge})"
-        midnight = f"make_timestamp({edge} * {DAY_US})"
-        # Of a midnight that comes twice the store takes the later one, and Spark the earlier.
-        earlier = (
-            f"((make_timestamp(({edge} - 1) * {DAY_US}) AT TIME ZONE '{self.zone}') "
-            f"+ to_microseconds({DAY_US}))"
-        )
-        return (
-            f"(CASE WHEN ({earlier} AT TIME ZONE '{self.zone}') = {midnight} THEN {earlier} "
-            f"ELSE {midnight} AT TIME ZONE '{self.zone}' END)"
-        )
-
-    def store_start(self, number: str) -> str:
-        """Return the edge where a window begins."""
-        if self.cumulative:
-            steps = self.size // self.hop
-            return _plus(f"{store_floor(f'({number} - 1)', steps)} * {self.size}", self.offset)
-        return _plus(f"{number} * {self.hop}", self.offset)
-
-    def store_end(self, number: str) -> str:
-        """Return the edge where a window ends."""
-        shift = self.offset if self.cumulative else self.offset + self.size
-        return _plus(f"{number} * {self.hop}", shift)
-
-    def store_last(self, pane: str) -> str:
-        """Return the number of the last window that holds a pane."""
-        if self.cumulative:
-            steps = self.size // self.hop
-            return f"(({store_floor(pane, steps)} + 1) * {steps})"
-        return store_floor(pane, self.hop // self.pane)
 
     def last_windows(self, panes: Numbers) -> Numbers:
         """Return the number of the last window that holds each pane."""

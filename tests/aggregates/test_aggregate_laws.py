@@ -10,7 +10,7 @@ BIGINT sums pass far beyond BIGINT on the way.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -23,11 +23,14 @@ from drawing import CUTS, Drawn, column_name, draw
 from headrace.aggregates import AGGREGATES, Aggregate, Arguments, State
 from headrace.engine.spark.session import start_spark
 from headrace.model.nodes import Call
-from headrace.observe.compare import compare_states
-from headrace.plan.tables import Table, TableColumn
+from headrace.plan.tables import Answer, Table, TableColumn
 from headrace.reference.aggregates import Taken, aggregate, result_type
 from headrace.schema.types import parse_type
+from headrace.store.duckdb import merging
+from headrace.store.duckdb.comparing import compare_states
+from headrace.store.duckdb.finals import final_text
 from headrace.store.duckdb.schema import SCHEMA
+from headrace.time.placement import Forever
 
 MOST_PARTS = 8
 WAYS = ("in turn", "exchanged", "in pairs", "at once")
@@ -137,10 +140,6 @@ def merged(partials: pa.Table, store: duckdb.DuckDBPyConnection) -> duckdb.DuckD
     states = {name: state for case in CASES for name, state in states_of(case)}
     types = ", ".join(f"{name} {state.type.duckdb}" for name, state in states.items())
     listed = ", ".join(states)
-    merges = {
-        name: f"CASE WHEN n.cut IS NULL THEN o.{name} ELSE {state.merge} END AS {name}"
-        for name, state in states.items()
-    }
     store.execute(f"CREATE TABLE parts (cut INTEGER, number INTEGER, {types})")
     store.execute(f"CREATE TABLE answers (way VARCHAR, cut INTEGER, {types})")
     store.register("partials", partials)
@@ -149,9 +148,14 @@ def merged(partials: pa.Table, store: duckdb.DuckDBPyConnection) -> duckdb.DuckD
         f"{listed} FROM partials"
     )
 
+    columns = [column_of(name, state) for name, state in states.items()]
+
     def merge(old: str, new: str) -> str:
         return ", ".join(
-            merges[name].format(old=f"{old}.{name}", new=f"{new}.{name}") for name in states
+            f"CASE WHEN n.cut IS NULL THEN o.{column.name} ELSE "
+            f"{merging.merge(column, f'{old}.{column.name}', f'{new}.{column.name}')} "
+            f"END AS {column.name}"
+            for column in columns
         )
 
     for way, sides in (("in turn", ("o", "n")), ("exchanged", ("n", "o"))):
@@ -170,9 +174,20 @@ def merged(partials: pa.Table, store: duckdb.DuckDBPyConnection) -> duckdb.DuckD
             f"LEFT JOIN run n ON n.cut = o.cut AND n.number = o.number + 1 WHERE o.number % 2 = 0"
         )
     store.execute(f"INSERT INTO answers SELECT 'in pairs', cut, {listed} FROM run")
-    combined = ", ".join(state.combine.format(x=name) for name, state in states.items())
+    combined = ", ".join(merging.combine(column, column.name) for column in columns)
     store.execute(f"INSERT INTO answers SELECT 'at once', cut, {combined} FROM parts GROUP BY cut")
     return store
+
+
+def column_of(name: str, state: State) -> TableColumn:
+    return TableColumn(name, state.type, state.merge, state.most)
+
+
+def answer_of(made: Aggregate, states: Sequence[str]) -> str:
+    """Return the final of an aggregate over states as SQL of the store."""
+    columns = tuple(map(column_of, states, made.states))
+    answer = Answer("a0", made.final, made.type, tuple(states), made.parameter)
+    return final_text(answer, Table("v", "v1", columns, Forever()))
 
 
 def states_of(case: Case) -> list[tuple[str, State]]:
@@ -185,7 +200,7 @@ def test_every_cut_and_order_gives_the_answer(
     case: Case, drawn: Drawn, merged: duckdb.DuckDBPyConnection
 ) -> None:
     made = case.make()
-    found = merged.sql(f"SELECT {made.final.format(*names_of(case))} AS answer FROM answers")
+    found = merged.sql(f"SELECT {answer_of(made, names_of(case))} AS answer FROM answers")
     table = found.to_arrow_table()
     assert table.schema.field("answer").type == made.type.arrow
     if made.type.kind not in ("MAP", "STRUCT"):
@@ -199,11 +214,9 @@ def test_every_cut_and_order_gives_the_answer(
         wrong = [each for each in answers if not same(each, expected)]
     assert not wrong, (expected, wrong[:3])
     # To the audit each answer is a row of its own, recorded so and replayed as the first one.
-    columns = [
-        TableColumn(name, state.type, state.merge, state.combine, state.differs)
-        for name, state in states_of(case)
-    ]
-    audited = Table("v", "v1", (TableColumn("row", parse_type("BIGINT")), *columns), ())
+    columns = [column_of(name, state) for name, state in states_of(case)]
+    key = TableColumn("row", parse_type("BIGINT"))
+    audited = Table("v", "v1", (key, *columns), Forever())
     listed = ", ".join(name for name, _ in states_of(case))
     recorded = merged.sql(f"SELECT row_number() OVER () AS row, {listed} FROM answers")
     replayed = merged.sql(
@@ -241,10 +254,10 @@ def test_states_of_nothing_are_neutral(merged: duckdb.DuckDBPyConnection) -> Non
                 nothing = f"CAST([] AS {each.type.duckdb})"
             known = state.format(name)
             for old, new in ((known, nothing), (nothing, known)):
-                sql = each.merge.format(old=old, new=new)
+                sql = merging.merge(column_of(name, each), old, new)
                 same_state = f"SELECT ({sql}) IS NOT DISTINCT FROM {known}"
                 assert merged.execute(same_state).fetchall() == [(True,)], str(case)
-            sql = each.combine.format(x="x")
+            sql = merging.combine(column_of(name, each), "x")
             both = f"(SELECT {known} AS x UNION ALL SELECT {nothing})"
             combined = f"SELECT ({sql}) IS NOT DISTINCT FROM {known} FROM {both}"
             assert merged.execute(combined).fetchall() == [(True,)], str(case)
@@ -269,14 +282,13 @@ def test_an_average_of_decimals_is_rounded_half_up_once(total: str, n: int, expe
     with duckdb.connect() as connection:
         for statement in SCHEMA:
             connection.execute(statement)
-        final = aggregate.final.format(f"CAST('{total}' AS DECIMAL(38,10))", n)
+        final = answer_of(aggregate, [f"CAST('{total}' AS DECIMAL(38,10))", str(n)])
         assert connection.execute(f"SELECT {final}").fetchall() == [(Decimal(expected),)]
 
 
 def test_a_sum_past_bigint_fails_when_it_is_read() -> None:
-    final = AGGREGATES["sum"](Arguments(parse_type("BIGINT"))).final.format(
-        "CAST(1e30 AS DECIMAL(38,0))"
-    )
+    made = AGGREGATES["sum"](Arguments(parse_type("BIGINT")))
+    final = answer_of(made, ["CAST(1e30 AS DECIMAL(38,0))"])
     with duckdb.connect() as connection, pytest.raises(duckdb.ConversionException):
         connection.execute(f"SELECT {final}")
 

@@ -8,17 +8,18 @@ import pyarrow as pa
 import pytest
 
 from headrace.aggregates import AGGREGATES, Arguments
-from headrace.observe.compare import compare_states
 from headrace.plan.tables import Table, TableColumn
 from headrace.schema.types import parse_type
+from headrace.store.duckdb.comparing import compare_states
+from headrace.time.placement import Forever
 
 NAN, INFINITE = float("nan"), float("inf")
 
 
 def table_of(function: str) -> Table:
     state = AGGREGATES[function](Arguments(parse_type("DOUBLE"))).states[0]
-    column = TableColumn("a0_0", state.type, state.merge, state.combine, state.differs)
-    return Table("v", "v1", (TableColumn("k", parse_type("INT")), column), ())
+    column = TableColumn("a0_0", state.type, state.merge)
+    return Table("v", "v1", (TableColumn("k", parse_type("INT")), column), Forever())
 
 
 TABLE = table_of("var_pop")

@@ -9,7 +9,7 @@ million values.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -23,18 +23,22 @@ from drawing import CUTS, RECORDS, Drawn, column_name, draw
 from headrace.aggregates import AGGREGATES, Aggregate, Arguments
 from headrace.engine.spark.session import start_spark
 from headrace.model.nodes import Call
-from headrace.plan.items import items_final, items_table
+from headrace.plan.states import answer_of, items_table
 from headrace.plan.tables import Table, TableColumn
 from headrace.reference.aggregates import Taken, aggregate, result_type
 from headrace.reference.hashes import hash_of
 from headrace.schema.types import parse_type
+from headrace.store.duckdb.finals import items_text
+from headrace.store.duckdb.merging import combine
+from headrace.store.duckdb.names import physical
 from headrace.store.duckdb.schema import SCHEMA
-from headrace.store.duckdb.tables import create, merge, physical, trim
+from headrace.store.duckdb.tables import create, merge, trim
+from headrace.time.placement import Forever
 
 pytestmark = pytest.mark.spark
 
 MOST_PARTS = 6
-MAIN = Table("laws", "v1", (TableColumn("cut", parse_type("INT")),), ())
+GROUPS = [TableColumn("cut", parse_type("INT"))]
 
 
 @dataclass(frozen=True)
@@ -125,15 +129,28 @@ def test_every_cut_and_order_gives_the_answer(
         assert not wrong, (expected, wrong[:3])
 
 
+def items_of(made: Aggregate) -> Table:
+    return items_table("laws", "v1", Forever(), GROUPS, "a0", made)
+
+
+def at_once(store: duckdb.DuckDBPyConnection, table: Table, rows: pa.Table) -> pa.Table:
+    """Return the rows of all parts combined, as those of panes are."""
+    store.register("parts", rows)
+    keys = [column.name for column in table.keys]
+    states = [f"{combine(column, column.name)} AS {column.name}" for column in table.values]
+    selected = ", ".join([*keys, *states])
+    return store.sql(f"SELECT {selected} FROM parts GROUP BY {', '.join(keys)}").to_arrow_table()
+
+
 def put_together(
     store: duckdb.DuckDBPyConnection, made: Aggregate, rows: pa.Table, way: Any
 ) -> list[Any]:
     """Return the answer of every cut, its parts merged one by one or, without a way, at once."""
-    table = items_table("a0", made, MAIN)
+    table = items_of(made)
     store.execute(f"DROP TABLE IF EXISTS {physical(table.name)}")
     store.execute(create(table))
     if way is None:
-        deltas, table = [rows], replace(table, repeats=True)
+        deltas = [at_once(store, table, rows)]
     else:
         deltas = [rows.filter(pa.compute.equal(rows["part"], part)) for part in way]
     for delta in deltas:
@@ -147,7 +164,7 @@ def put_together(
             f"SELECT max(n) FROM (SELECT count(*) AS n FROM {physical(table.name)} GROUP BY cut)"
         ).fetchall()[0][0]
         assert most is None or most <= table.keep
-    final = items_final("a0", made, table, None)
+    final = items_text(answer_of("a0", made), table, [], combines=False)
     found = store.sql(f"SELECT ({final}) AS answer FROM cuts AS g ORDER BY cut").to_arrow_table()
     assert found.schema.field("answer").type == made.type.arrow
     return list(found["answer"].to_pylist())
@@ -175,7 +192,7 @@ def answer_over(
 ) -> Any:
     """Return the answer of each group `cut` of a relation with the column `x`."""
     rows = item_rows(spark, made, "x", "cut", relation)
-    table = items_table("a0", made, MAIN)
+    table = items_of(made)
     store.execute(f"DROP TABLE IF EXISTS {physical(table.name)}")
     store.execute(create(table))
     wanted = pa.schema([(each.name, each.type.arrow) for each in table.columns])
@@ -185,9 +202,9 @@ def answer_over(
 
 
 def read_answers(store: duckdb.DuckDBPyConnection, made: Aggregate) -> dict[int, Any]:
-    table = items_table("a0", made, MAIN)
+    table = items_of(made)
     cuts = f"(SELECT DISTINCT cut FROM {physical(table.name)})"
-    final = items_final("a0", made, table, None)
+    final = items_text(answer_of("a0", made), table, [], combines=False)
     return dict(store.execute(f"SELECT cut, ({final}) FROM {cuts} AS g").fetchall())
 
 

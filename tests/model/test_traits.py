@@ -123,6 +123,20 @@ def test_a_window_needs_the_event_time(below: Node, window: Window, fault: str |
     assert [fault in problem for problem in problems] == ([] if fault is None else [True])
 
 
+def test_keys_over_edges_are_refused_where_a_record_does_not_know_them() -> None:
+    for window in (Window(60, "hopping", 20), Window(60, "session")):
+        key = Scalar("hour({0})", (START,))
+        node = select(Aggregate(Scan("s"), window, (key,), ()), k=key_column(0))
+        [problem] = validate_view(View("v", node), STREAMS)
+        assert "have a start and an end, and no expressions over them" in problem.message
+
+
+def test_all_branches_of_a_union_have_as_many_columns() -> None:
+    node = Union((select(Scan("s"), x="ts"), select(Scan("t"), y="ts", z="a")))
+    [problem] = validate_view(View("v", node), STREAMS)
+    assert problem.message == "the queries of UNION ALL have 1, 2 columns; select as many in each"
+
+
 def test_nodes_are_walked_from_the_last_to_the_leaves() -> None:
     scan = Scan("t")
     inner = Aggregate(Filter(scan, Scalar("true")), Window(60), (), ())

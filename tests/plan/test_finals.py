@@ -14,8 +14,9 @@ import pytest
 
 from headrace.engine.gears.probing import _try, _without_sharing
 from headrace.engine.spark.session import start_spark
-from headrace.plan.finals import Names, store_expression, typed_parts
+from headrace.plan.finals import Names, to_term, typed_parts
 from headrace.schema.types import DataType, parse_type
+from headrace.store.duckdb.terms import term_text
 
 COLUMNS = {
     "tiny": "TINYINT",
@@ -65,7 +66,11 @@ FAILURES = (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.Inval
 
 
 def names(types: dict[str, DataType], **written: str) -> Names:
-    return Names({name: name for name in COLUMNS}, written, types)
+    return Names({name: parse_type(type) for name, type in COLUMNS.items()}, written, types)
+
+
+def store_expression(expression: str, given: Names) -> str:
+    return term_text(to_term(expression, given), {name: name for name in COLUMNS})
 
 
 def assumed(expression: str) -> dict[str, DataType]:
@@ -133,13 +138,13 @@ def test_the_store_gives_sparks_answer() -> None:
     [
         ("big", "(big)"),
         ("tiny", "(tiny)"),
-        ("big + wide * 2", "(big) + (wide) * 2"),
+        ("big + wide * 2", "(big) + ((wide) * 2)"),
         ("CAST(big AS DOUBLE)", "CAST((big) AS DOUBLE)"),
-        ("big > 1 AND word IS NULL", "(big) > 1 AND (word) IS NULL"),
+        ("big > 1 AND word IS NULL", "((big) > 1) AND ((word) IS NULL)"),
         ("narrow > 0.1", "CAST((narrow) AS DOUBLE) > 0.1"),
         (
             "wide / big",
-            "CASE WHEN ((big)) = 0 AND NOT ((wide)) IS NULL THEN ERROR('division by zero') "
+            "CASE WHEN ((big)) = 0 AND ((wide)) IS NOT NULL THEN error('division by zero') "
             "ELSE CAST(((wide)) AS DOUBLE) / CAST(((big)) AS DOUBLE) END",
         ),
     ],

@@ -7,10 +7,10 @@ import json
 
 import duckdb
 
-from headrace.plan.tables import quote
 from headrace.schema.types import parse_type
 from headrace.serve.values import answer_to_json
 from headrace.store.duckdb.json import json_object
+from headrace.store.duckdb.names import quote
 
 # Type, SQL of a value, and what it is in JSON.
 VALUES = [

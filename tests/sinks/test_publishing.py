@@ -14,10 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headrace.aggregates.words import Merge
 from headrace.errors import MergeFailed
 from headrace.ledger.entries import MAIN, Commit, Emission, Progress, Telling
 from headrace.log import MAX_RECORD_BYTES, EmbeddedLog, Partition
-from headrace.plan.tables import Rows, Table, TableColumn
+from headrace.plan.tables import KeyPart, Output, Table, TableColumn
+from headrace.plan.terms import Reference
 from headrace.schema.types import parse_type
 from headrace.sinks import emissions
 from headrace.sinks.publishing import Publisher
@@ -32,6 +34,7 @@ from headrace.testing.store.samples import (
     turn_of,
 )
 from headrace.time.clocks import NEVER
+from headrace.time.placement import Forever
 
 STRING, BIGINT = parse_type("STRING"), parse_type("BIGINT")
 NOTES = Table(
@@ -39,11 +42,12 @@ NOTES = Table(
     "v1",
     (
         TableColumn("k", STRING),
-        TableColumn("_events", BIGINT, "{old} + {new}"),
-        TableColumn("note", STRING, "{new}"),
+        TableColumn("_events", BIGINT, Merge.COUNT),
+        TableColumn("note", STRING, Merge.LEAST),
     ),
-    ("k", "note", "_events", "false AS _closed"),
-    rows=Rows(("k",), "SELECT k FROM {delta}", (("k", "k", STRING),), (("note", STRING),)),
+    Forever(),
+    outputs=(Output("note", Reference("note", STRING), STRING),),
+    key=(KeyPart("k", "k", STRING),),
 )
 TOLD = Emission("out", "rows", "upsert", NOTES, NEVER, NEVER)
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from headrace.ledger.entries import Emission
-from headrace.plan.grouped_table import grouped_table
-from headrace.plan.plain import plain_table
+from headrace.model.graph import aggregate_of
+from headrace.plan.states import grouped_table, plain_table
 from headrace.plan.tables import Table
 from headrace.schema.types import parse_type
 from headrace.sql import parse_project
@@ -42,7 +42,7 @@ class CountingFile(DuckDBFile):
 def table_of(query: str) -> Table:
     text = f"{STREAM} CREATE MATERIALIZED VIEW v AS {query};"
     [view] = parse_project({"test.sql": text}).views
-    if not view.query.grouped:
+    if aggregate_of(view.query) is None:
         return plain_table(view, "1", {"o0": STRING})
     outputs = {"o0": STRING, "o1": BIGINT}
     parts = {"__part0": STRING, "__part1": BIGINT}

@@ -16,8 +16,10 @@ from headrace.engine.spark.session import start_spark
 from headrace.model.definitions import Stream, View
 from headrace.model.nodes import Aggregate, Project, Scan, Window
 from headrace.model.windows import DAY_US
+from headrace.plan.spark import cutting as spark_cutting
 from headrace.plan.spark.windowing import judged, levels_of
 from headrace.reference.windows import OutOfRange, Span, to_us, windows_around
+from headrace.store.duckdb import cutting as duckdb_cutting
 from headrace.time.windows import MAX_EDGE_US, MIN_EDGE_US, Cut
 
 pytestmark = pytest.mark.spark
@@ -141,13 +143,15 @@ def ask_spark(window: Window, records: list[tuple[int, int | None]]) -> list[dic
 
 def ask_store(cut: Cut, found: pa.Table) -> list[tuple[dict[str, object], list[Span]]]:
     """Return the windows from the first open one to the last one of the pane, as readers do."""
-    edges = [cut.store_time(edge("number")) for edge in (cut.store_start, cut.store_end)]
+    ends = (duckdb_cutting.window_start, duckdb_cutting.window_end)
+    edges = [duckdb_cutting.edge_time(cut, edge(cut, "number")) for edge in ends]
+    last = duckdb_cutting.last_window(cut, "__pane")
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("found", found)
         rows = connection.execute(
             f"SELECT place, epoch_us({edges[0]}), epoch_us({edges[1]}) FROM (SELECT place, "
-            f"unnest(range(__open, {cut.store_last('__pane')} + 1)) AS number FROM found) "
+            f"unnest(range(__open, {last} + 1)) AS number FROM found) "
             f"ORDER BY ALL"
         ).fetchall()
     numbers: dict[int, list[Span]] = {}
@@ -208,11 +212,14 @@ def test_spark_the_store_and_python_agree_on_when_days_begin() -> None:
                 to_us(datetime.fromordinal(719_163 + day).replace(tzinfo=zone).astimezone(UTC))
                 for day in days
             ]
-            store = connection.execute(f"SELECT epoch_us({cut.store_time('day')}) FROM days")
+            store = connection.execute(
+                f"SELECT epoch_us({duckdb_cutting.edge_time(cut, 'day')}) FROM days"
+            )
             assert [row[0] for row in store.fetchall()] == python, name
-            begin = f"unix_micros({cut.spark_time('day')})"
+            begin = f"unix_micros({spark_cutting.edge_time(cut, 'day')})"
             units = ", ".join(
-                cut.spark_unit(f"timestamp_micros({begin} + {step})") for step in (-1, 0, 1)
+                spark_cutting.unit_of(cut, f"timestamp_micros({begin} + {step})")
+                for step in (-1, 0, 1)
             )
             found = spark.sql(f"SELECT {begin} AS begin, array({units}) AS units FROM days")
             rows = found.toArrow()

@@ -88,12 +88,11 @@ class Outcome:
         skipped = result.filter(result["__skip"])
         self.skipped += _sum(skipped["_events"])
         result = result.filter(pc.invert(result["__skip"]))
-        if fold.cut is not None:
+        if fold.placement.cut is not None:
             result = self._without_late(fold, result)
             if "__corrected" in result.column_names:
                 self.corrected += _sum(result["__corrected"])
-        events = _sum(result["_events"])
-        self._add_delta(result, events, _pairs(fold, result) or events)
+        self._add_delta(result, _sum(result["_events"]), fold.placement.count_pairs(result))
 
     def _without_items(self, fold: Fold, result: pa.Table) -> pa.Table:
         """Enter the rows of items; return the view's own."""
@@ -123,20 +122,15 @@ class Outcome:
         in_time = result.filter(pc.is_null(result["__late_record"]))
         events = late["_events"]
         self.late_records += _sum(events)
-        if fold.cut is None or not fold.cut.overlaps:
-            self.late_throughout += _sum(events)
-            self.late_pairs += _sum(events)
-            return in_time
-        everywhere = pc.equal(found["late_windows"], found["windows"])
+        everywhere, pairs = fold.placement.late_pairs(found, events)
         self.late_throughout += _sum(events.filter(everywhere))
-        self.late_pairs += _sum(pc.multiply(events, found["late_windows"]))
+        self.late_pairs += _sum(pairs)
         return pa.concat_tables([in_time, late.filter(pc.invert(everywhere))])
 
     def _keep_late(self, fold: Fold, late: pa.Table) -> None:
-        assert fold.cut is not None
         late = late.sort_by([("partition", "ascending"), ("offset", "ascending")])
-        word = "session" if fold.cut.session else "window"
-        reasons = late_reasons(late, overlap=fold.cut.overlaps, word=word)
+        placement = fold.placement
+        reasons = late_reasons(late, overlap=placement.overlaps, word=placement.window_word)
         for partition in pc.unique(late["partition"]).to_pylist():
             here = pc.equal(late["partition"], partition)
             offsets = late["offset"].filter(here).combine_chunks()
@@ -164,15 +158,6 @@ class Outcome:
 
 def _sum(numbers: pa.ChunkedArray) -> int:
     return pc.sum(numbers).as_py() or 0
-
-
-def _pairs(fold: Fold, delta: pa.Table) -> int:
-    """Return how many pairs of record and window the rows of panes stand for."""
-    if fold.cut is None or not fold.cut.overlaps:
-        return 0
-    panes, firsts, events = (delta[name].to_numpy() for name in ("pane", "first_window", "_events"))
-    windows = fold.cut.last_windows(panes) - firsts + 1
-    return int((events * windows).sum())
 
 
 def fold_frame(fold: Fold, session: SparkSession) -> pa.Table:

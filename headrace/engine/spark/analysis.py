@@ -10,14 +10,9 @@ from headrace.engine.unit import short_version
 from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Stream, View
 from headrace.model.fingerprint import view_fingerprint
-from headrace.plan.fold import (
-    INPUT_COLUMNS,
-    Fold,
-    argument_types_query,
-    output_types_query,
-    plan_fold,
-)
+from headrace.plan.fold import INPUT_COLUMNS, Fold, plan_fold
 from headrace.plan.shape import shape_of
+from headrace.plan.spark.types import argument_types_query, output_types_query
 from headrace.schema.types import DataType, parse_type
 
 __all__ = ["plan_view"]

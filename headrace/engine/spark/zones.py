@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from headrace.errors import DefinitionError, Problem
 from headrace.plan.fold import Fold
+from headrace.plan.spark.cutting import day_start
 from headrace.store.base import Store
 
 __all__ = ["check_zone"]
@@ -27,16 +28,12 @@ def check_zone(spark: SparkSession, store: Store, fold: Fold) -> None:
 
     DefinitionError. Views whose windows do not overlap keep the edges that Spark found.
     """
-    cut = fold.cut
-    if cut is None or cut.zone is None or not cut.overlaps:
+    zone = fold.placement.days_of
+    if zone is None:
         return
     with store.open() as snapshot:
-        theirs = snapshot.query(
-            f"SELECT epoch_us({cut.store_time('day')}) AS begin FROM range({_DAYS}) r(day) "
-            "ORDER BY day",
-            max_rows=None,
-        )
-    same = pc.equal(_days_of_spark(spark, cut.spark_time("id")), theirs["begin"])
+        theirs = snapshot.day_starts(zone, _DAYS)
+    same = pc.equal(_days_of_spark(spark, zone), theirs)
     apart = pc.index(same, False).as_py()
     if apart >= 0:
         day = date(1970, 1, 1) + timedelta(days=apart)
@@ -44,7 +41,7 @@ def check_zone(spark: SparkSession, store: Store, fold: Fold) -> None:
             [
                 Problem(
                     fold.view.location,
-                    f"view {fold.name}: time_zone {cut.zone!r}: Java and the store have different "
+                    f"view {fold.name}: time_zone {zone!r}: Java and the store have different "
                     f"rules for it, first for {day}; bring both up to date, or write windows that "
                     "do not overlap, such as window(<event time>, '1 day')",
                 )
@@ -53,6 +50,6 @@ def check_zone(spark: SparkSession, store: Store, fold: Fold) -> None:
 
 
 @lru_cache(maxsize=8)
-def _days_of_spark(spark: SparkSession, begin: str) -> pa.ChunkedArray:
-    query = f"SELECT id, unix_micros({begin}) AS begin FROM range({_DAYS})"
+def _days_of_spark(spark: SparkSession, zone: str) -> pa.ChunkedArray:
+    query = f"SELECT id, unix_micros({day_start(zone, 'id')}) AS begin FROM range({_DAYS})"
     return spark.sql(query).toArrow().sort_by("id")["begin"]

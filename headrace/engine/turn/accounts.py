@@ -186,8 +186,7 @@ class Accounts:
             shape = shape_of(fold.view)
             if not shape.grouped and shape.where is not None:
                 skipped = seen - outcome.dead_count - matched
-            overlap = fold.cut is not None and fold.cut.overlaps
-            if not overlap and pairs != matched:
+            if not fold.placement.overlaps and pairs != matched:
                 raise EngineError(
                     f"view {fold.name}, turn {self._planned.turn}: {matched} records matched, but "
                     f"{pairs} were folded or late. The turn is not committed. This is a fault of "

@@ -15,14 +15,15 @@ from collections.abc import Mapping
 
 from headrace.aggregates import Aggregate
 from headrace.model.definitions import Stream, View
-from headrace.plan.items import grouping_sets, item_column, items_query
 from headrace.plan.shape import shape_of
 from headrace.plan.spark.calls import aggregate_of, call_columns, fill
-from headrace.plan.spark.windowing import cut_of, judged, levels_of, refuse
+from headrace.plan.spark.items import grouping_sets, item_column, items_query
+from headrace.plan.spark.placing import LateRecord, placing_of
+from headrace.plan.spark.windowing import judged, levels_of, refuse
 from headrace.schema.types import DataType
-from headrace.time.windows import Cut, spark_floor
+from headrace.time.placement import placement_of
 
-__all__ = ["aggregates_of", "grouped_query"]
+__all__ = ["aggregates_of", "grouped_query", "partials_of"]
 
 _FOLDED = "CASE WHEN NOT (__skip OR __late) THEN {} END AS {}"
 
@@ -38,22 +39,32 @@ def aggregates_of(view: View, types: Mapping[str, DataType]) -> dict[str, Aggreg
     return aggregates
 
 
+def partials_of(view: View, types: Mapping[str, DataType]) -> dict[str, str]:
+    """Return what every state column is of a turn's records, an aggregate over their columns."""
+    aggregates = aggregates_of(view, types)
+    return {
+        f"{call.name}_{i}": fill(call, state.partial)
+        for call in shape_of(view).calls
+        for i, state in enumerate(aggregates[call.name].states)
+    }
+
+
 def grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> str:
     """Return the query over `__input` whose rows are deltas, late records, and what was skipped."""
     query = shape_of(view)
-    cut = cut_of(view)
+    placing = placing_of(placement_of(query.window))
     inner = ["__side", "__skip"]
     groups = ["__side", "__skip"]
     outer = ["count(1) AS _events"]
-    if cut is not None:
-        inner.append(f"{_late_record(view, cut)} AS __late_record")
+    if placing is not None:
+        inner.append(f"{_late_text(view, placing.late_record())} AS __late_record")
         groups.append("__late_record")
-        placed = _placed(cut)
+        placed = placing.placed()
         inner += [_FOLDED.format(text, name) for name, text in placed.items()]
         groups += placed
-        if cut.session:
+        if spans := placing.spans():
             inner.append(_FOLDED.format("window.start", "__time"))
-            outer += ["min(__time) AS first_time", "max(__time) AS last_time"]
+            outer += [f"{text} AS {name}" for name, text in spans.items()]
         if view.lateness_us != 0:
             inner.append(_FOLDED.format("__corrected", "__corrected"))
             outer.append("sum(__corrected) AS __corrected")
@@ -62,10 +73,7 @@ def grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> 
     aggregates = aggregates_of(view, types)
     for call in query.calls:
         inner += call_columns(call, aggregates[call.name], stream, "NOT (__skip OR __late)")
-        outer += [
-            f"{fill(call, state.partial)} AS {call.name}_{i}"
-            for i, state in enumerate(aggregates[call.name].states)
-        ]
+    outer += [f"{text} AS {name}" for name, text in partials_of(view, types).items()]
     relation = f"(SELECT {', '.join(inner)} FROM {judged(levels_of(view, stream))})"
     relation = items_query(query.calls, aggregates, relation)
     items = [item_column(name) for name, each in aggregates.items() if each.items is not None]
@@ -73,40 +81,15 @@ def grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> 
     return f"SELECT {', '.join(groups + sets + outer)} FROM {relation} GROUP BY {group_by}"
 
 
-def _placed(cut: Cut) -> dict[str, str]:
-    """Return the columns that say which windows a row stands for."""
-    if cut.overlaps:
-        return {"pane": "__pane", "first_window": "__open"}
-    if cut.session:
-        return {"piece": spark_floor("unix_micros(window.start)", cut.size)}
-    if cut.zone is None:
-        return {"window_start": "window.start"}
-    return {"window_start": "window.start", "window_end": "window.end"}
-
-
-def _late_record(view: View, cut: Cut) -> str:
+def _late_text(view: View, late: LateRecord) -> str:
     """Return what tells late records apart: their places and windows.
 
     Of those that are dropped only what their count needs. No field may be NOT NULL, or Arrow
     refuses the rows that are not late.
     """
-    if cut.overlaps:
-        late_windows = "(least(__open, __last + 1) - __first)"
-        fields = {"late_windows": late_windows, "windows": "(__last + 1 - __first)"}
-        first, last = "__first", "(least(__open, __last + 1) - 1)"
-        edges = {
-            "first_start": cut.spark_time(cut.spark_start(first)),
-            "first_end": cut.spark_time(cut.spark_end(first)),
-            "last_start": cut.spark_time(cut.spark_start(last)),
-            "last_end": cut.spark_time(cut.spark_end(last)),
-        }
-        test = "__open > __first AND NOT __skip"
-    else:
-        fields = {"partition": "__partition"}
-        edges = {"first_start": "window.start", "first_end": "window.end"}
-        test = "__late AND NOT __skip"
+    fields = late.counted
     if view.late != "drop":
         place = {name: f"__{name}" for name in ("partition", "offset", "watermark")}
-        fields = place | fields | edges
+        fields = place | fields | late.edges
     struct = ", ".join(f"'{name}', {text}" for name, text in fields.items())
-    return f"CASE WHEN {test} THEN named_struct({struct}) END"
+    return f"CASE WHEN {late.test} THEN named_struct({struct}) END"

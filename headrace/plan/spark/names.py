@@ -1,8 +1,16 @@
-"""Names of columns as Spark SQL."""
+"""Names of columns, and expressions over the columns of a record, as Spark SQL."""
 
 import re
 
-__all__ = ["identifier"]
+from headrace.model.nodes import WATERMARK, WINDOW_COLUMNS
+from headrace.model.scalars import Scalar
+
+__all__ = ["identifier", "text_of"]
+
+#: The columns of a record that are not its stream's.
+_OWN = {WATERMARK: "timestamp_micros(__watermark)"} | dict(
+    zip(WINDOW_COLUMNS, ("window.start", "window.end", "window.time"), strict=True)
+)
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 #: Words that mean something in Spark SQL; not each of them everywhere, but quotes never harm.
@@ -62,3 +70,8 @@ def identifier(name: str) -> str:
     if _NAME.fullmatch(name) and name.lower() not in _KNOWN:
         return name
     return f"`{name.replace('`', '``')}`"
+
+
+def text_of(scalar: Scalar) -> str:
+    """Return an expression over a record's columns, its watermark and its window."""
+    return scalar.render(lambda name: _OWN.get(name) or identifier(name))

@@ -16,9 +16,12 @@ fails here, and is dead for the view.
 from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Stream, View
 from headrace.plan.shape import shape_of
+from headrace.plan.spark.cutting import unit_of
+from headrace.plan.spark.placing import placing_of
+from headrace.time.placement import placement_of
 from headrace.time.windows import Cut
 
-__all__ = ["Levels", "cut_of", "judged", "levels_of", "refuse"]
+__all__ = ["Levels", "judged", "levels_of", "refuse"]
 
 #: Columns as (name, text), level by level.
 Levels = tuple[tuple[tuple[str, str], ...], ...]
@@ -30,11 +33,6 @@ _NO_TIME = "its windows would reach outside of the years 1 to 9999"
 def refuse(view: View, message: str) -> DefinitionError:
     """Return the refusal of a view."""
     return DefinitionError([Problem(view.location, f"view {view.name}: {message}")])
-
-
-def cut_of(view: View) -> Cut | None:
-    """Return how a view cuts time."""
-    return Cut.of(window) if (window := shape_of(view).window) is not None else None
 
 
 def judged(levels: Levels) -> str:
@@ -54,24 +52,24 @@ def levels_of(view: View, stream: Stream) -> Levels:
 
 def _levels(view: View, stream: Stream) -> tuple[dict[str, str], ...]:
     skip = _skip(view)
-    cut = cut_of(view)
+    cut = placement_of(shape_of(view).window).cut
     if cut is None:
         return ({"__late": "false", "__skip": skip},)
     derived = shape_of(view).time
     time = f"`{stream.event_time}`" if derived is None else f"({derived})"
     closed = _closed_time(view)
     if cut.zone is None and derived is None:
-        unit = cut.spark_unit(time)
+        unit = unit_of(cut, time)
         return ({**_windows(view, cut, unit, closed, "__watermark", skip), "__skip": skip},)
     # What a derived time makes of a skipped record is nobody's business.
     time = f"CASE WHEN NOT {skip} THEN {time} END"
     if cut.zone is None:
-        first = {"__skip": skip, "__unit": cut.spark_unit(time)}
+        first = {"__skip": skip, "__unit": unit_of(cut, time)}
         return (first, _windows(view, cut, "__unit", closed, "__watermark", "__skip"))
     units = {
-        "__unit": cut.spark_unit("__time"),
-        "__cut": cut.spark_unit("__closed"),
-        "__now": cut.spark_unit("__stamp"),
+        "__unit": unit_of(cut, "__time"),
+        "__cut": unit_of(cut, "__closed"),
+        "__now": unit_of(cut, "__stamp"),
     }
     times = {
         "__skip": skip,
@@ -99,39 +97,18 @@ def _closed_time(view: View) -> str:
 
 def _windows(view: View, cut: Cut, unit: str, closed: str, now: str, skip: str) -> dict[str, str]:
     """Return the columns of the last level, from the names or texts of the units."""
-    columns: dict[str, str] = {}
-    if cut.overlaps:
-        first, last = cut.spark_first(unit), cut.spark_last(unit)
-        opened = cut.spark_first(f"greatest({unit}, {closed})")
-        late = f"{opened} > {last}"
-        corrected = cut.spark_first(f"greatest({unit}, {now})")
-        corrected = f"(least({corrected}, {last} + 1) - {opened})"
-        columns |= {
-            "__pane": cut.spark_pane(unit),
-            "__first": first,
-            "__open": opened,
-            "__last": last,
-        }
-    else:
-        start = unit if cut.session else cut.spark_tumbling(unit)
-        end = f"({start} + {cut.size}L)"
-        late = f"coalesce({end} <= {closed}, false)"
-        corrected = f"CAST(coalesce({end} <= {now}, false) AS BIGINT)"
-        last_instant = f"timestamp_micros(unix_micros({cut.spark_time(end)}) - 1)"
-        if cut.zone is None:
-            last_instant = cut.spark_time(f"({end} - 1)")
-        columns["window"] = (
-            f"named_struct('start', {cut.spark_time(start)}, 'end', {cut.spark_time(end)}, "
-            f"'time', {last_instant})"
-        )
+    placing = placing_of(placement_of(shape_of(view).window))
+    assert placing is not None
+    judged = placing.judge(unit, closed, now)
     lowest, end_unit = cut.times
     reason = f"'{_NO_TIME}'"
     if shape_of(view).time is not None:
         reason = f"CASE WHEN {unit} IS NULL THEN '{_NULL_TIME}' ELSE '{_NO_TIME}' END"
+    columns = dict(judged.columns)
     columns["__late"] = (
-        f"CASE WHEN {unit} BETWEEN {lowest} AND {end_unit - 1} THEN {late} "
+        f"CASE WHEN {unit} BETWEEN {lowest} AND {end_unit - 1} THEN {judged.late} "
         f"WHEN {skip} THEN false ELSE raise_error({reason}) END"
     )
     if view.lateness_us != 0:  # else what is closed is late
-        columns["__corrected"] = corrected
+        columns["__corrected"] = judged.corrected
     return columns

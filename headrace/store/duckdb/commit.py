@@ -8,11 +8,13 @@ import pyarrow as pa
 
 from headrace.errors import MergeFailed
 from headrace.ledger.entries import Commit, OutboxEntry, Seed
-from headrace.plan.tables import Table, watermark_of
+from headrace.plan.tables import Table
 from headrace.store.duckdb.emission import Teller
 from headrace.store.duckdb.file import DuckDBFile
+from headrace.store.duckdb.names import physical, watermark_of
+from headrace.store.duckdb.placing import placing_of
 from headrace.store.duckdb.sessions import merge_sessions
-from headrace.store.duckdb.tables import merge, physical, trim
+from headrace.store.duckdb.tables import merge, trim
 from headrace.store.duckdb.versions import clock_row, set_aside, set_manifests, set_progress
 
 __all__ = ["SUM_COUNTERS", "write_turn"]
@@ -37,7 +39,7 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
         _merge(file, table, deltas)
     for teller in tellers:
         teller.tell_closed()
-    kept = [table for table in commit.deltas if table.expired]
+    kept = [table for table in commit.deltas if table.retention_us is not None]
     before = _watermarks(file, kept)
     set_progress(file, unit, commit.progress)
     _expire(file, kept, before)
@@ -53,7 +55,7 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
 
 def _merge(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table]) -> None:
     try:
-        if table.gap_us is not None:
+        if placing_of(table).chains and not table.part:
             if deltas:
                 merge_sessions(file, table, deltas)
             return
@@ -82,9 +84,13 @@ def _expire(file: DuckDBFile, tables: Sequence[Table], before: Mapping[Table, in
     No record can come back to them: its watermark is at least W, so it is late for their windows.
     """
     for table, watermark_us in _watermarks(file, tables).items():
-        if watermark_us is not None and watermark_us != before[table]:
-            expired = table.expired.format(watermark=watermark_us)
-            file.run(f"DELETE FROM {physical(table.name)} WHERE {expired}")
+        if watermark_us is None or watermark_us == before[table]:
+            continue
+        placing, left_us = placing_of(table), watermark_us - (table.retention_us or 0)
+        file.run(f"DELETE FROM {physical(table.name)} WHERE {placing.expired(left_us)}")
+        for items in table.children:
+            expired = placing.items_expired(table, items, left_us)
+            file.run(f"DELETE FROM {physical(items.name)} WHERE {expired}")
 
 
 def _add_counters(file: DuckDBFile, commit: Commit) -> None:

@@ -26,13 +26,13 @@ from headrace.store.duckdb.images import (
     key_names,
     keys_of,
     open_keys,
-    rows_of,
     same_keys,
-    source_of,
     take_images,
 )
+from headrace.store.duckdb.names import physical
+from headrace.store.duckdb.placing import placing_of
+from headrace.store.duckdb.reading import Shown, live, shown_at
 from headrace.store.duckdb.sessions import span_us
-from headrace.store.duckdb.tables import physical
 from headrace.time.clocks import NEVER
 from headrace.time.windows import MIN_EDGE_US
 
@@ -64,14 +64,15 @@ class Teller:
         """Find the rows that the turn touches, and how they are now."""
         table = self.emission.table
         touched, keys = self._name("touched"), keys_of(table)
-        source = source_of(table)
+        placing, source = placing_of(table), live(table).source
         self.file.run(f"CREATE TEMP TABLE {touched} AS SELECT {keys} FROM {source} LIMIT 0")
         for delta in deltas:
             if not delta.num_rows:
                 continue
-            low_us, high_us = (0, 0) if table.gap_us is None else span_us(delta, table.gap_us)
+            gap_us = table.placement.gap_us
+            span = span_us(delta, gap_us) if placing.chains else (0, 0)
             with self.file.registered("__delta", delta) as name:
-                found = rows_of(table).touched.format(delta=name, low=low_us, high=high_us)
+                found = placing.touched(table, name, span)
                 self.file.run(f"INSERT INTO {touched} SELECT {keys} FROM ({found})")
         for condition in self._moved():
             self.file.run(f"INSERT INTO {touched} SELECT {keys} FROM {source} WHERE {condition}")
@@ -81,21 +82,21 @@ class Teller:
                 f"DELETE FROM {touched} AS t USING {waiting} AS w "
                 f"WHERE {same_keys('t', 'w', key_names(table))}"
             )
-        self._take_images("before", table)
+        self._take_images("before", live(table))
 
     def tell_closed(self) -> None:
         """Tell which rows close where some of them may leave. MergeFailed."""
         self._add_waiting()
         leave = self.emission.table.retention_us is not None and self.emission.after_us != NEVER
         if self.emission.final and leave:
-            self._take_images("closed", self.emission.table.at(self.emission.after_us))
+            self._take_images("closed", shown_at(self.emission.table, self.emission.after_us))
             self._tell("before", "closed")
             self.file.run(f"ALTER TABLE {self._name('closed')} RENAME TO __before{self.number}")
 
     def tell(self) -> None:
         """Tell what changed. MergeFailed."""
         if self.emission.when is not When.LATER:
-            self._take_images("after", self.emission.table)
+            self._take_images("after", live(self.emission.table))
             self._tell("before", "after")
             self.file.run(f"DROP TABLE {self._name('after')}")
         else:
@@ -129,19 +130,20 @@ class Teller:
 
     def _moved(self) -> list[str]:
         """Return the tests for rows that change because W moves: they close, or they leave."""
-        closing = rows_of(self.emission.table).closing
+        placing = placing_of(self.emission.table)
         before, after = self.emission.before_us, self.emission.after_us
-        if not closing or after in (before, NEVER):
+        if after in (before, NEVER):
             return []
         shifts = [0]
         if self.emission.table.retention_us is not None:
             shifts.append(self.emission.table.retention_us)
         first = MIN_EDGE_US if before == NEVER else before
-        return [closing.format(before=first - each, after=after - each) for each in shifts]
+        tests = [placing.closing(first - each, after - each) for each in shifts]
+        return [test for test in tests if test is not None]
 
-    def _take_images(self, when: str, table: Table) -> None:
+    def _take_images(self, when: str, shown: Shown) -> None:
         touched, closed = self._name("touched"), _closed(self.emission.final)
-        take_images(self.file, table, self._name(when), closed=closed, among=touched)
+        take_images(self.file, shown, self._name(when), closed=closed, among=touched)
 
     def _name(self, kind: str) -> str:
         return f"temp.__{kind}{self.number}"
@@ -153,7 +155,7 @@ def tell_difference(file: DuckDBFile, emission: Emission, known: str | None) -> 
     The version may be another one than `known` is from.
     """
     before, after = known or "temp.__nothing", "temp.__all"
-    take_images(file, emission.table, after, closed=_closed(emission.final))
+    take_images(file, live(emission.table), after, closed=_closed(emission.final))
     if known is None:
         file.run(f"CREATE TEMP TABLE {before} AS FROM {after} LIMIT 0")
     _emit(file, emission, before, after, ["__key"])
@@ -164,7 +166,7 @@ def tell_difference(file: DuckDBFile, emission: Emission, known: str | None) -> 
 def take_known(file: DuckDBFile, table: Table, topic: str, into: str, *, final: bool) -> None:
     """Make a table of the images that a sink knows of a version of its view."""
     waiting = _waiting(topic) if _is_table(file, topic) else None
-    take_images(file, table, into, closed=_closed(final), but=waiting)
+    take_images(file, live(table), into, closed=_closed(final), but=waiting)
     if waiting is not None:
         file.run(f"INSERT INTO {into} FROM {waiting} WHERE __row IS NOT NULL")
 
@@ -172,7 +174,7 @@ def take_known(file: DuckDBFile, table: Table, topic: str, into: str, *, final: 
 def let_wait(file: DuckDBFile, table: Table, topic: str) -> None:
     """Let all rows of a view wait for a sink that knows none of them."""
     waiting = _make_waiting(file, table, topic)
-    rows = f"SELECT {keys_of(table)}, NULL, NULL FROM {source_of(table)}"
+    rows = f"SELECT {keys_of(table)}, NULL, NULL FROM {live(table).source}"
     file.run(f"INSERT INTO {waiting} {rows}")
 
 
@@ -180,7 +182,7 @@ def let_open_wait(file: DuckDBFile, table: Table, topic: str, *, known: bool) ->
     """Let the open rows of a view wait for a sink that knows all of them, or none."""
     waiting, found = _make_waiting(file, table, topic), "temp.__open"
     if known:
-        take_images(file, table, found, closed=False, but=waiting)
+        take_images(file, live(table), found, closed=False, but=waiting)
     else:
         rows = f"SELECT *, NULL AS __key, NULL AS __row FROM ({open_keys(table)}) o"
         same = same_keys("o", "w", key_names(table))
@@ -193,7 +195,7 @@ def _make_waiting(file: DuckDBFile, table: Table, topic: str) -> str:
     waiting = _waiting(topic)
     file.run(
         f"CREATE TABLE IF NOT EXISTS {waiting} AS "
-        f"SELECT {keys_of(table)}, '' AS __key, '' AS __row FROM {source_of(table)} LIMIT 0"
+        f"SELECT {keys_of(table)}, '' AS __key, '' AS __row FROM {live(table).source} LIMIT 0"
     )
     return waiting
 

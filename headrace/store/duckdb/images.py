@@ -8,41 +8,29 @@ from collections.abc import Sequence
 import duckdb
 
 from headrace.errors import MergeFailed
-from headrace.plan.tables import GROUP, Rows, Table, quote
+from headrace.plan.tables import EVENTS, Table
 from headrace.schema.types import parse_type
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.json import json_object
-from headrace.store.duckdb.tables import physical
+from headrace.store.duckdb.names import GROUP, quote
+from headrace.store.duckdb.reading import Shown, live
 
-__all__ = ["key_names", "keys_of", "open_keys", "rows_of", "same_keys", "source_of", "take_images"]
+__all__ = ["key_names", "keys_of", "open_keys", "same_keys", "take_images"]
 
 # What an expression over a row's aggregates can raise; a division by zero is the second.
 _ROW_FAULTS = (duckdb.DataError, duckdb.InvalidInputException)
-_META = (("_events", parse_type("BIGINT")), ("_closed", parse_type("BOOLEAN")))
-# Keys that grow with the log: by a range of them the store skips the rows of other times.
-_GROWING_KEYS = ("window_start", "number", "first_time", "__offset")
+_META = ((EVENTS, parse_type("BIGINT")), ("_closed", parse_type("BOOLEAN")))
 _CHOSEN = "temp.__chosen"
-
-
-def rows_of(table: Table) -> Rows:
-    """Return what the rows of a view's table are to those who are told of them."""
-    assert table.rows is not None
-    return table.rows
-
-
-def source_of(table: Table) -> str:
-    """Return what the rows of a view are read from."""
-    return table.relation or physical(table.name)
 
 
 def key_names(table: Table) -> list[str]:
     """Return the columns of images that tell rows apart."""
-    return [f"__r{at}" for at in range(len(rows_of(table).keys))] or ["__r"]
+    return [f"__r{at}" for at in range(len(live(table).keys))] or ["__r"]
 
 
 def keys_of(table: Table) -> str:
     """Return the selection of those columns from what the rows are read from."""
-    keys = rows_of(table).keys
+    keys = live(table).keys
     if not keys:
         return "1 AS __r"  # a view without keys has one row
     return ", ".join(f"{quote(key)} AS __r{at}" for at, key in enumerate(keys))
@@ -50,8 +38,8 @@ def keys_of(table: Table) -> str:
 
 def open_keys(table: Table) -> str:
     """Return a query for the keys of rows that are not closed; nothing else of them is read."""
-    closed = table.shown[-1]
-    rows = f"SELECT {keys_of(table)}, {closed} FROM {source_of(table)} AS {GROUP}"
+    shown = live(table)
+    rows = f"SELECT {keys_of(table)}, {shown.closed} FROM {shown.source} AS {GROUP}"
     return f"SELECT {', '.join(key_names(table))} FROM ({rows}) WHERE NOT _closed"
 
 
@@ -62,7 +50,7 @@ def same_keys(one: str, other: str, keys: Sequence[str]) -> str:
 
 def take_images(
     file: DuckDBFile,
-    table: Table,
+    shown: Shown,
     into: str,
     *,
     closed: bool | None = None,
@@ -75,58 +63,56 @@ def take_images(
     and no expression is evaluated for them.
     """
     try:
-        source = f"{source_of(table)} AS {GROUP}"
+        source = f"{shown.source} AS {GROUP}"
         if among is not None:
-            bounds = _bounds(file, rows_of(table), among)
-            source = f"(SELECT * FROM {source_of(table)}{bounds}) AS {GROUP}"
-            source += f" SEMI JOIN {among} AS x ON {_matches(table)}"
+            bounds = _bounds(file, shown, among)
+            source = f"(SELECT * FROM {shown.source}{bounds}) AS {GROUP}"
+            source += f" SEMI JOIN {among} AS x ON {_matches(shown)}"
         if but is not None:
-            source += f" ANTI JOIN {but} AS x ON {_matches(table)}"
-        if table.condition and (among or but):
+            source += f" ANTI JOIN {but} AS x ON {_matches(shown)}"
+        if shown.condition and (among or but):
             # A join is no obstacle to HAVING: the store evaluates it first, for all rows.
             file.run(f"CREATE TEMP TABLE {_CHOSEN} AS SELECT {GROUP}.* FROM {source}")
             source = f"{_CHOSEN} AS {GROUP}"
-        file.run(f"CREATE TEMP TABLE {into} AS {_images(table, source, closed=closed)}")
+        file.run(f"CREATE TEMP TABLE {into} AS {_images(shown, source, closed=closed)}")
         file.run(f"DROP TABLE IF EXISTS {_CHOSEN}")
     except _ROW_FAULTS as error:
+        view = shown.table.view
         raise MergeFailed(
-            f"view {table.view}: a row cannot be read to tell its sinks; guard the expression "
+            f"view {view}: a row cannot be read to tell its sinks; guard the expression "
             f"that fails, for example with nullif or coalesce: {error}",
-            view=table.view,
+            view=view,
         ) from error
 
 
-def _matches(table: Table) -> str:
-    keys = enumerate(rows_of(table).keys)
+def _matches(shown: Shown) -> str:
+    keys = enumerate(shown.keys)
     matches = [f"{GROUP}.{quote(key)} IS NOT DISTINCT FROM x.__r{at}" for at, key in keys]
     return " AND ".join(matches) or "true"
 
 
-def _images(table: Table, source: str, *, closed: bool | None) -> str:
-    rows = rows_of(table)
-    parts = [f"{text} AS __n{at}" for at, (_, text, _) in enumerate(rows.names)]
-    columns = ", ".join([keys_of(table), *parts, *table.shown])
-    key = json_object([(name, f"__n{at}", type) for at, (name, _, type) in enumerate(rows.names)])
-    members = [(name, quote(name), type) for name, type in (*rows.outputs, *_META)]
+def _images(shown: Shown, source: str, *, closed: bool | None) -> str:
+    table, references = shown.table, shown.references
+    parts = [f"{references[part.reference]} AS __n{at}" for at, part in enumerate(table.key)]
+    columns = ", ".join([keys_of(table), *parts, *shown.columns])
+    key = json_object([(part.name, f"__n{at}", part.type) for at, part in enumerate(table.key)])
+    outputs = [(output.name, output.type) for output in table.outputs]
+    members = [(name, quote(name), type) for name, type in (*outputs, *_META)]
     return (
         f"SELECT {', '.join(key_names(table))}, {key} AS __key, {json_object(members)} AS __row "
-        f"FROM (SELECT {columns} FROM {source}{table.condition})"
+        f"FROM (SELECT {columns} FROM {source}{shown.condition})"
         + ("" if closed is None else f" WHERE _closed = {closed}")
     )
 
 
-def _bounds(file: DuckDBFile, rows: Rows, among: str) -> str:
-    """Return literal ranges for the place of what is looked for: the store skips all else."""
-    keys = [(at, key) for at, key in enumerate(rows.keys) if key in _GROWING_KEYS]
-    if not keys:
+def _bounds(file: DuckDBFile, shown: Shown, among: str) -> str:
+    """Return a literal range for the place of what is looked for: DuckDB skips all else."""
+    growing = shown.placing.growing
+    if growing is None:
         return ""
-    ends = [f"CAST({end}(__r{at}) AS VARCHAR)" for at, _ in keys for end in ("min", "max")]
-    found = file.rows(f"SELECT {', '.join(ends)} FROM {among}")[0]
-    if found[0] is None:
+    at = shown.keys.index(growing)
+    ends = [f"CAST({end}(__r{at}) AS VARCHAR)" for end in ("min", "max")]
+    low, high = file.rows(f"SELECT {', '.join(ends)} FROM {among}")[0]
+    if low is None:
         return " WHERE false"
-    lows, highs = found[::2], found[1::2]
-    ranges = [
-        f"{quote(key)} BETWEEN '{low}' AND '{high}'"
-        for (_, key), low, high in zip(keys, lows, highs, strict=True)
-    ]
-    return f" WHERE {' AND '.join(ranges)}"
+    return f" WHERE {quote(growing)} BETWEEN '{low}' AND '{high}'"

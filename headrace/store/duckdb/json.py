@@ -8,8 +8,8 @@ takes no such text.
 
 from collections.abc import Sequence
 
-from headrace.plan.tables import quote
 from headrace.schema.types import DataType
+from headrace.store.duckdb.names import quote
 
 __all__ = ["json_object"]
 

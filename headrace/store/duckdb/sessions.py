@@ -18,10 +18,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.plan.sessions import near_rows
-from headrace.plan.tables import Table, quote
+from headrace.plan.tables import Table
 from headrace.store.duckdb.file import DuckDBFile
-from headrace.store.duckdb.tables import physical
+from headrace.store.duckdb.merging import combine
+from headrace.store.duckdb.names import physical, quote
+from headrace.store.duckdb.near import near_rows
 
 __all__ = ["merge_sessions", "span_us"]
 
@@ -56,13 +57,12 @@ def span_us(pieces: pa.Table, gap_us: int) -> tuple[int, int]:
 
 def _chained(table: Table, delta: pa.Table, name: str) -> str:
     """Return the query for the parts of the sessions that pieces are in, with their numbers."""
-    gap_us = table.gap_us
-    assert gap_us is not None
+    gap_us = table.placement.gap_us
     groups = [quote(column.name) for column in table.groups]
     columns = [quote(column.name) for column in table.columns]
     near = (
         f"SELECT {', '.join(f'o.{column}' for column in columns)}, o.rowid AS __row "
-        f"{near_rows(physical(table.name), groups, gap_us, name, span_us(delta, gap_us))}"
+        f"{near_rows(table, name, span_us(delta, gap_us))}"
     )
     pieces = f"SELECT {', '.join(columns)}, CAST(NULL AS BIGINT) AS __row FROM {name}"
     partition = f"PARTITION BY {', '.join(groups)} " if groups else ""
@@ -93,6 +93,7 @@ def _combined(table: Table) -> str:
         if name in groups:
             chosen.append(name)
         else:
-            combine = "min({x})" if column.combine is None else column.combine  # the first time
-            chosen.append(f"{combine.format(x=name)} AS {name}")
+            # What is no state is the time of the first record.
+            combined = f"min({name})" if column.merge is None else combine(column, name)
+            chosen.append(f"{combined} AS {name}")
     return f"SELECT {', '.join(chosen)} FROM {_PARTS} GROUP BY {', '.join([*groups, '__session'])}"

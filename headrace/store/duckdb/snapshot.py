@@ -22,13 +22,16 @@ from headrace.ledger.entries import (
 )
 from headrace.log.base import Partition, Range
 from headrace.operators.state import Run, Shards
-from headrace.plan.tables import Table, quote
+from headrace.plan.tables import Table
 from headrace.store.base import MAX_ROWS, MAX_SECONDS
 from headrace.store.duckdb.commit import SUM_COUNTERS
+from headrace.store.duckdb.comparing import compare_states
+from headrace.store.duckdb.cutting import day_start
 from headrace.store.duckdb.errors import translated
+from headrace.store.duckdb.names import physical, quote
+from headrace.store.duckdb.placing import placing_of
 from headrace.store.duckdb.query import read_query
 from headrace.store.duckdb.sinks import TELLINGS
-from headrace.store.duckdb.tables import physical
 from headrace.store.duckdb.versions import CLOCK, read_clock
 
 __all__ = ["DuckDBSnapshot"]
@@ -59,10 +62,20 @@ class DuckDBSnapshot:
 
     def last_end(self, table: Table) -> int | None:
         """Return when the last window of a table ends, in microseconds; None: it has none."""
-        if table.rows is None or not table.rows.last_end:
+        last_end = placing_of(table).last_end()
+        if last_end is None:
             return None
-        found = self._fetch(f"SELECT {table.rows.last_end} FROM {physical(table.name)}")[0][0]
+        found = self._fetch(f"SELECT {last_end} FROM {physical(table.name)}")[0][0]
         return None if found is None else int(found)
+
+    def day_starts(self, zone: str, days: int) -> pa.ChunkedArray:
+        """Return when the days of a time zone begin, from 1970-01-01, in microseconds."""
+        begin = f"epoch_us({day_start(zone, 'day')})"
+        return self._arrow(f"SELECT {begin} AS begin FROM range({days}) r(day) ORDER BY day")[0]
+
+    def differences(self, table: Table, states: pa.Table) -> list[str]:
+        """Return how a table's states differ from others, as sentences."""
+        return compare_states(table, self.states(table), states)
 
     def states(self, table: Table) -> pa.Table:
         """Return the rows of a physical table: keys and merged states."""

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
-from headrace.plan.tables import Table, quote
+from headrace.plan.tables import Table
+from headrace.store.duckdb import merging
+from headrace.store.duckdb.names import physical, quote
+from headrace.store.duckdb.reading import live
 
-__all__ = ["create", "merge", "physical", "show", "trim"]
-
-
-def physical(table_name: str) -> str:
-    """Return the qualified name of a physical table."""
-    return f"headrace.{quote(table_name)}"
+__all__ = ["create", "merge", "show", "trim"]
 
 
 def create(table: Table) -> str:
@@ -24,7 +22,7 @@ def trim(table: Table, delta: str) -> str:
     partition = f"PARTITION BY {', '.join(groups)} " if groups else ""
     ranked = (
         f"SELECT rowid AS place, row_number() OVER ({partition}ORDER BY "
-        f"{quote(table.states[0].name)}) AS rank FROM {physical(table.name)} AS o "
+        f"{quote(table.values[0].name)}) AS rank FROM {physical(table.name)} AS o "
         f"WHERE EXISTS (FROM {_full(table, delta, more_than=table.keep)} AS f "
         f"WHERE {_same_group(groups, 'f', 'o')})"
     )
@@ -45,7 +43,7 @@ def _full(table: Table, delta: str, *, more_than: int | None) -> str:
     groups = _item_groups(table)
     by = f"GROUP BY {', '.join(groups)} " if groups else ""
     return (
-        f"(SELECT {', '.join([*groups, f'max({quote(table.states[0].name)}) AS last_place'])} "
+        f"(SELECT {', '.join([*groups, f'max({quote(table.values[0].name)}) AS last_place'])} "
         f"FROM {physical(table.name)} AS o "
         f"WHERE EXISTS (FROM {delta} AS d WHERE {_same_group(groups, 'd', 'o')}) "
         f"{by}HAVING count(*) > {more_than})"
@@ -62,27 +60,28 @@ def _entering(table: Table, delta: str) -> str:
     return (
         f"(SELECT d.* FROM {delta} AS d LEFT JOIN "
         f"{_full(table, delta, more_than=table.keep - 1)} AS f ON {same} "
-        f"WHERE f.last_place IS NULL OR d.{quote(table.states[0].name)} < f.last_place)"
+        f"WHERE f.last_place IS NULL OR d.{quote(table.values[0].name)} < f.last_place)"
     )
 
 
 def show(table: Table) -> str:
     """Give a table its public name: a swap is this one statement."""
-    return f"CREATE OR REPLACE VIEW main.{quote(table.view)} AS {table.select}"
+    return f"CREATE OR REPLACE VIEW main.{quote(table.view)} AS {live(table).select}"
 
 
 def merge(table: Table, delta: str) -> str:
     """Merge a delta, registered under a name, into the physical table."""
     names = [quote(column.name) for column in table.columns]
-    if table.appends:
+    if table.placement.appends:
         return f"INSERT INTO {physical(table.name)} SELECT {', '.join(names)} FROM {delta}"
     # DuckDB turns IS NOT DISTINCT FROM into a hash join on the small delta, and the delta's
     # extremes into a filter on the scan: only the row groups of its windows are read.
-    if table.relation or table.repeats:
+    if table.placement.overlaps:
         # A record that is late for some of its windows has a row of its own in the delta.
         groups = [quote(key.name) for key in table.keys]
         states = [
-            f"{(c.combine or '').format(x=quote(c.name))} AS {quote(c.name)}" for c in table.states
+            f"{merging.combine(column, quote(column.name))} AS {quote(column.name)}"
+            for column in table.values
         ]
         selected = ", ".join([*groups, *states])
         delta = f"(SELECT {selected} FROM {delta} GROUP BY {', '.join(groups)})"
@@ -93,8 +92,8 @@ def merge(table: Table, delta: str) -> str:
     ]
     updates = [
         f"{quote(column.name)} = "
-        + (column.merge or "").format(old=f"o.{quote(column.name)}", new=f"n.{quote(column.name)}")
-        for column in table.states
+        + merging.merge(column, f"o.{quote(column.name)}", f"n.{quote(column.name)}")
+        for column in table.values
     ]
     matched = f"WHEN MATCHED THEN UPDATE SET {', '.join(updates)} " if updates else ""
     return (

@@ -16,9 +16,8 @@ from headrace.ledger.entries import (
     SetAside,
     StreamPartition,
 )
-from headrace.plan.tables import quote
 from headrace.store.duckdb.file import DuckDBFile
-from headrace.store.duckdb.tables import physical
+from headrace.store.duckdb.names import physical, quote
 from headrace.time.clocks import NEVER, Clock
 
 __all__ = [

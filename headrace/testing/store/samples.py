@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headrace import faults
+from headrace.aggregates.words import Merge
 from headrace.ledger.entries import (
     MAIN,
     Commit,
@@ -24,10 +25,12 @@ from headrace.ledger.entries import (
     TurnReport,
 )
 from headrace.log.base import Partition, Range
-from headrace.plan.tables import Table, TableColumn
+from headrace.plan.tables import Output, Table, TableColumn
+from headrace.plan.terms import Reference
 from headrace.schema.types import parse_type
 from headrace.store.base import Store
 from headrace.time.clocks import Clock
+from headrace.time.placement import Forever
 
 __all__ = [
     "MAIN",
@@ -39,6 +42,7 @@ __all__ = [
     "entry",
     "holding",
     "kept_items",
+    "outputs_of",
     "planned",
     "read",
     "stream_holding",
@@ -47,7 +51,6 @@ __all__ = [
 
 STREAM = Owner("stream", "clicks", "s1")
 PLACE = StreamPartition("clicks", 0)
-NOTHING = "coalesce({old} + {new}, {old}, {new})"
 
 
 def counts(view: str = "hits", version: str = "v1", *, keyed: bool = True) -> Table:
@@ -55,13 +58,22 @@ def counts(view: str = "hits", version: str = "v1", *, keyed: bool = True) -> Ta
     keys = (TableColumn("k", parse_type("STRING")),) if keyed else ()
     bigint = parse_type("BIGINT")
     states = (
-        TableColumn("_events", bigint, "{old} + {new}"),
-        TableColumn("total", parse_type("DECIMAL(38,2)"), NOTHING),
-        TableColumn("least", bigint, "least({old}, {new})"),
-        TableColumn("greatest", bigint, "greatest({old}, {new})"),
+        TableColumn("_events", bigint, Merge.COUNT),
+        TableColumn("total", parse_type("DECIMAL(38,2)"), Merge.ADD),
+        TableColumn("least", bigint, Merge.LEAST),
+        TableColumn("greatest", bigint, Merge.GREATEST),
     )
-    shown = (*(key.name for key in keys), "_events", "total", "least", "greatest")
-    return Table(view, version, (*keys, *states), shown)
+    columns = (*keys, *states)
+    return Table(view, version, columns, Forever(), outputs=outputs_of(columns))
+
+
+def outputs_of(columns: Sequence[TableColumn]) -> tuple[Output, ...]:
+    """Return outputs that show columns as they are; `_events` is always shown."""
+    return tuple(
+        Output(column.name, Reference(column.name, column.type), column.type)
+        for column in columns
+        if column.name != "_events"
+    )
 
 
 def kept_items(table: Table, *, keep: int | None) -> Table:
@@ -70,9 +82,9 @@ def kept_items(table: Table, *, keep: int | None) -> Table:
     columns = (
         *table.keys,
         TableColumn("a0_item", bigint),
-        TableColumn("a0_0", bigint, "least({old}, {new})", "min({x})"),
+        TableColumn("a0_0", bigint, Merge.LEAST),
     )
-    return Table(table.view, table.version, columns, (), part="items_a0", keep=keep)
+    return Table(table.view, table.version, columns, table.placement, part="items_a0", keep=keep)
 
 
 def delta(table: Table, *rows: Sequence[object]) -> pa.Table:

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from headrace import faults
+from headrace.aggregates.words import Merge
+from headrace.model.nodes import Window
 from headrace.plan.tables import Table, TableColumn
 from headrace.schema.types import parse_type
 from headrace.store.base import Store
-from headrace.testing.store.samples import StoreSuite, delta, planned, read, turn_of
+from headrace.testing.store.samples import StoreSuite, delta, outputs_of, planned, read, turn_of
+from headrace.time.placement import placement_of
 
 __all__ = ["SessionContract", "sessions"]
 
@@ -26,12 +29,12 @@ def sessions(view: str = "visits", version: str = "v1", *, keyed: bool = True) -
     keys = (TableColumn("k", parse_type("STRING")),) if keyed else ()
     columns = (
         TableColumn("first_time", timestamp),
-        TableColumn("last_time", timestamp, "greatest({old}, {new})", "max({x})"),
+        TableColumn("last_time", timestamp, Merge.GREATEST),
         *keys,
-        TableColumn("_events", bigint, "{old} + {new}", "CAST(sum({x}) AS BIGINT)"),
+        TableColumn("_events", bigint, Merge.COUNT),
     )
-    shown = tuple(column.name for column in columns)
-    return Table(view, version, columns, shown, gap_us=GAP_US)
+    placement = placement_of(Window(GAP_US, "session"))
+    return Table(view, version, columns, placement, outputs=outputs_of(columns))
 
 
 def at(second: float) -> datetime:

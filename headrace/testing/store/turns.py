@@ -27,8 +27,8 @@ from headrace.ledger.entries import (
     TurnReport,
 )
 from headrace.log.base import Partition, Range
+from headrace.model.nodes import Window
 from headrace.plan.tables import Table, TableColumn
-from headrace.schema.types import parse_type
 from headrace.store.base import Store
 from headrace.testing.store.samples import (
     PLACE,
@@ -39,12 +39,14 @@ from headrace.testing.store.samples import (
     entry,
     holding,
     kept_items,
+    outputs_of,
     planned,
     read,
     stream_holding,
     turn_of,
 )
 from headrace.time.clocks import NEVER, Clock
+from headrace.time.placement import OfRecord, placement_of
 
 __all__ = ["TurnContract"]
 
@@ -290,22 +292,25 @@ class TurnContract(StoreSuite):
         assert read(store, items) == [("a", 1, 5), ("a", 3, 2), ("b", 1, 1), (None, 4, 4)]
 
     def test_items_without_states_are_there_once(self, store: Store) -> None:
-        items = replace(kept_items(counts(), keep=None), repeats=True)
-        items = replace(items, columns=items.keys)
+        # Of panes, where a delta may have rows of one key twice.
+        placement = placement_of(Window(30, "hopping", 10))
+        items = kept_items(counts(), keep=None)
+        places = (TableColumn(each.name, each.type) for each in placement.item_columns)
+        items = replace(items, columns=(*places, *items.keys), placement=placement)
         table = replace(counts(), children=(items,))
         epoch = self.begin(store, table)
         for turn in (1, 2):
-            rows = delta(items, ("a", 1), ("a", 1), (None, 1))
+            rows = delta(items, (5, 3, "a", 1), (5, 3, "a", 1), (5, 3, None, 1))
             store.commit(turn_of(planned(epoch, turn), {items: (rows,)}))
-        assert read(store, items) == [("a", 1), (None, 1)]
+        assert read(store, items) == [(5, 3, "a", 1), (5, 3, None, 1)]
 
     def test_an_appending_table_keeps_every_row(self, store: Store) -> None:
-        columns = (TableColumn("__offset", parse_type("BIGINT")),)
-        table = Table("raw", "v1", columns, ("__offset AS o",), appends=True)
+        columns = tuple(TableColumn(each.name, each.type) for each in OfRecord().columns)
+        table = Table("raw", "v1", columns, OfRecord(), outputs=outputs_of(columns))
         epoch = self.begin(store, table)
-        store.commit(turn_of(planned(epoch, 1), {table: (delta(table, (1,), (2,)),)}))
-        store.commit(turn_of(planned(epoch, 2), {table: (delta(table, (3,)),)}))
-        assert read(store, table) == [(1,), (2,), (3,)]
+        store.commit(turn_of(planned(epoch, 1), {table: (delta(table, (0, 1), (0, 2)),)}))
+        store.commit(turn_of(planned(epoch, 2), {table: (delta(table, (0, 3)),)}))
+        assert read(store, table) == [(0, 1), (0, 2), (0, 3)]
 
     def test_a_staged_delta_has_the_tables_columns_and_types(self, store: Store) -> None:
         table = counts()

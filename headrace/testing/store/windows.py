@@ -4,13 +4,23 @@
 
 from typing import Any
 
+from headrace.aggregates.words import Merge
 from headrace.ledger.entries import Progress
-from headrace.plan.panes import windows_of_panes
-from headrace.plan.tables import Table, TableColumn
+from headrace.plan.tables import Output, Table, TableColumn
+from headrace.plan.terms import Reference
 from headrace.schema.types import parse_type
 from headrace.store.base import Store
-from headrace.testing.store.samples import PLACE, StoreSuite, delta, planned, read, turn_of
+from headrace.testing.store.samples import (
+    PLACE,
+    StoreSuite,
+    delta,
+    outputs_of,
+    planned,
+    read,
+    turn_of,
+)
 from headrace.time.clocks import NEVER, Clock
+from headrace.time.placement import InPanes
 from headrace.time.windows import Cut
 
 __all__ = ["WindowContract"]
@@ -20,23 +30,26 @@ _COLUMNS = (
     TableColumn("pane", _BIGINT),
     TableColumn("first_window", _BIGINT),
     TableColumn("k", parse_type("STRING")),
-    TableColumn("_events", _BIGINT, "{old} + {new}", "CAST(sum({x}) AS BIGINT)"),
-    TableColumn("most", _BIGINT, "greatest({old}, {new})", "max({x})"),
+    TableColumn("_events", _BIGINT, Merge.COUNT),
+    TableColumn("most", _BIGINT, Merge.GREATEST),
 )
 #: Windows of 30 microseconds, every 10: a pane is 10 long, and in three windows.
 _CUT = Cut(30, 10, 0, cumulative=False, overlaps=True, zone=None)
 
 
 def _panes(retention_us: int | None = None) -> Table:
-    shown = ("epoch_us(window_start) AS begin", "k", "_events", "most")
-    relation = windows_of_panes(_CUT, "hits", "v1", _COLUMNS, retention_us=retention_us)
-    expired = "" if retention_us is None else f"pane * 10 + 30 + {retention_us} <= {{watermark}}"
-    return Table("hits", "v1", _COLUMNS, shown, relation=relation, expired=expired)
+    timestamp = parse_type("TIMESTAMP")
+    begin = Output("begin", Reference("window_start", timestamp), timestamp)
+    outputs = (begin, *outputs_of(_COLUMNS[2:]))
+    placement = InPanes(_CUT)
+    return Table("hits", "v1", _COLUMNS, placement, outputs=outputs, retention_us=retention_us)
 
 
 def _windows(store: Store) -> list[tuple[Any, ...]]:
     with store.open() as snapshot:
-        rows = snapshot.query("SELECT * FROM hits ORDER BY ALL").to_pylist()
+        rows = snapshot.query(
+            "SELECT epoch_us(begin) AS begin, k, _events, most FROM hits ORDER BY ALL"
+        ).to_pylist()
     return [tuple(row.values()) for row in rows]
 
 

@@ -2,26 +2,24 @@
 
 import pyarrow as pa
 
-from headrace.plan.tables import Table, quote
+from headrace.plan.tables import Table
 from headrace.scratch import connect
+from headrace.store.duckdb.merging import differs
+from headrace.store.duckdb.names import quote
 
 __all__ = ["compare_states"]
 
 _SHOWN = 5
-_DIFFERS = "{old} IS DISTINCT FROM {new}"
 
 
 def compare_states(table: Table, recorded: pa.Table, replayed: pa.Table) -> list[str]:
     """Return how the recorded states differ from the replayed ones, as sentences."""
     keys = [quote(key.name) for key in table.keys]
     matches = " AND ".join(f"a.{key} IS NOT DISTINCT FROM b.{key}" for key in keys) or "true"
-    states = [quote(state.name) for state in table.states]
-    if table.appends:
-        # A row's key is its place in the log; everything else has to be equal.
-        states = [name for name in keys if name not in ('"__partition"', '"__offset"')]
-        matches = 'a."__partition" = b."__partition" AND a."__offset" = b."__offset"'
-    rules = {quote(column.name): column.differs or _DIFFERS for column in table.columns}
-    differs = [f"({rules[name].format(old=f'a.{name}', new=f'b.{name}')})" for name in states]
+    found_apart = [
+        f"({differs(column, f'a.{quote(column.name)}', f'b.{quote(column.name)}')})"
+        for column in table.values
+    ]
     with connect() as connection:
         connection.register("recorded", recorded)
         connection.register("replayed", replayed)
@@ -29,7 +27,7 @@ def compare_states(table: Table, recorded: pa.Table, replayed: pa.Table) -> list
             f"WITH a AS (SELECT *, true AS __here FROM recorded), "
             f"b AS (SELECT *, true AS __here FROM replayed) "
             f"SELECT a, b FROM a FULL JOIN b ON {matches} "
-            f"WHERE a.__here IS NULL OR b.__here IS NULL OR {' OR '.join(differs) or 'false'}"
+            f"WHERE a.__here IS NULL OR b.__here IS NULL OR {' OR '.join(found_apart) or 'false'}"
         ).fetchall()
     differences = [f"view {table.view}: {_describe(row[0], row[1])}" for row in found[:_SHOWN]]
     if len(found) > _SHOWN:

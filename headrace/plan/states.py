@@ -1,0 +1,200 @@
+"""The state table of a view: its columns, what its aggregates answer, what readers see of it."""
+
+from collections.abc import Mapping
+
+from headrace.aggregates import Aggregate
+from headrace.aggregates.words import Merge
+from headrace.model.definitions import View
+from headrace.model.sinks import key_parts
+from headrace.plan.finals import Names, to_term, typed_parts
+from headrace.plan.shape import WINDOW_NAMES, Key, shape_of
+from headrace.plan.spark.calls import call_text
+from headrace.plan.spark.grouped import aggregates_of
+from headrace.plan.spark.items import item_column
+from headrace.plan.spark.windowing import refuse
+from headrace.plan.tables import EVENTS, Answer, KeyPart, Output, Table, TableColumn
+from headrace.plan.terms import Reference, Term
+from headrace.schema.types import DataType, parse_type
+from headrace.time.placement import OfRecord, PlaceColumn, Placement, placement_of
+
+__all__ = ["answer_of", "grouped_table", "items_part", "items_table", "plain_table"]
+
+_TIMESTAMP = parse_type("TIMESTAMP")
+_BIGINT = parse_type("BIGINT")
+_WINDOW = {
+    "window_start": "window.start",
+    "window_end": "window.end",
+    "window_time": "window_time(window)",
+}
+
+
+def items_part(call: str) -> str:
+    """Return the name of the part of the table that holds the items of a call."""
+    return f"items_{call}"
+
+
+def plain_table(view: View, version: str, types: Mapping[str, DataType]) -> Table:
+    """Return the table whose rows are records; nothing merges."""
+    placement = OfRecord()
+    outputs = [
+        Output(output.name, Reference(f"o{i}", types[f"o{i}"]), types[f"o{i}"])
+        for i, output in enumerate(shape_of(view).outputs)
+    ]
+    columns = [TableColumn(f"o{i}", output.type) for i, output in enumerate(outputs)]
+    return Table(
+        view.name,
+        version,
+        (*map(_place_column, placement.columns), *columns),
+        placement,
+        outputs=tuple(outputs),
+        key=tuple(KeyPart(c.name.strip("_"), c.name, _BIGINT) for c in placement.columns),
+    )
+
+
+def grouped_table(
+    view: View,
+    version: str,
+    types: Mapping[str, DataType],
+    output_types: Mapping[str, DataType],
+) -> Table:
+    """Return the table of a grouped view. DefinitionError: a type that cannot be folded or read."""
+    query = shape_of(view)
+    placement = placement_of(query.window)
+    keys = [TableColumn(key.name, types[key.name]) for key in query.keys]
+    for key in query.keys:
+        if not types[key.name].is_orderable:
+            found = types[key.name].sql
+            raise refuse(view, f"GROUP BY {key.expression} is {found}; group by a field of it")
+        _refuse_two_zeros(view, key, types)
+    aggregates = aggregates_of(view, types)
+    states = [
+        column
+        for name, aggregate in aggregates.items()
+        if aggregate.items is None
+        for column in _state_columns(name, aggregate)
+    ]
+    places = map(_place_column, placement.columns)
+    outputs, having = _outputs(view, types, output_types, aggregates)
+    return Table(
+        view.name,
+        version,
+        (*places, *keys, TableColumn(EVENTS, _BIGINT, Merge.COUNT), *states),
+        placement,
+        tuple(answer_of(name, aggregate) for name, aggregate in aggregates.items()),
+        outputs,
+        having,
+        _told_key(view, types),
+        view.retention_us,
+        children=tuple(
+            items_table(view.name, version, placement, keys, name, aggregate)
+            for name, aggregate in aggregates.items()
+            if aggregate.items is not None
+        ),
+    )
+
+
+def items_table(
+    view: str,
+    version: str,
+    placement: Placement,
+    groups: list[TableColumn],
+    call: str,
+    aggregate: Aggregate,
+) -> Table:
+    """Return the table of a call's items, beside the view's own."""
+    assert aggregate.items is not None
+    item = TableColumn(item_column(call), aggregate.items.type)
+    places = map(_place_column, placement.item_columns)
+    return Table(
+        view,
+        version,
+        (*places, *groups, item, *_state_columns(call, aggregate)),
+        placement,
+        part=items_part(call),
+        keep=aggregate.items.keep,
+    )
+
+
+def _place_column(place: PlaceColumn) -> TableColumn:
+    return TableColumn(place.name, place.type, Merge.GREATEST if place.latest else None)
+
+
+def _state_columns(call: str, aggregate: Aggregate) -> list[TableColumn]:
+    return [
+        TableColumn(f"{call}_{i}", state.type, state.merge, state.most)
+        for i, state in enumerate(aggregate.states)
+    ]
+
+
+def answer_of(call: str, aggregate: Aggregate) -> Answer:
+    """Return what a call answers, in words."""
+    return Answer(
+        call,
+        aggregate.final,
+        aggregate.type,
+        tuple(f"{call}_{i}" for i in range(len(aggregate.states))),
+        aggregate.parameter,
+        None if aggregate.items is None else items_part(call),
+    )
+
+
+def _told_key(view: View, types: Mapping[str, DataType]) -> tuple[KeyPart, ...]:
+    told = key_parts(view)
+    window = [name for column, name in WINDOW_NAMES.items() if column in told]
+    parts = [*window, *(key.name for key in shape_of(view).keys if not key.derived)]
+    return tuple(
+        KeyPart(name, part, types.get(part, _TIMESTAMP))
+        for part, name in zip(parts, told.values(), strict=True)
+    )
+
+
+def _outputs(
+    view: View,
+    types: Mapping[str, DataType],
+    output_types: Mapping[str, DataType],
+    aggregates: Mapping[str, Aggregate],
+) -> tuple[tuple[Output, ...], Term | None]:
+    """Return the columns that readers see and the condition of HAVING."""
+    query = shape_of(view)
+    names = _names(view, types, output_types, aggregates)
+    try:
+        outputs = tuple(
+            Output(output.name, to_term(output.expression, names), output_types[f"o{i}"])
+            for i, output in enumerate(query.outputs)
+        )
+        having = None if query.having is None else to_term(query.having, names)
+    except ValueError as error:
+        raise refuse(view, str(error)) from error
+    if query.having is not None and output_types["__having"].kind != "BOOLEAN":
+        raise refuse(view, f"HAVING is {output_types['__having'].sql}; write a condition")
+    return outputs, having
+
+
+def _names(
+    view: View,
+    types: Mapping[str, DataType],
+    output_types: Mapping[str, DataType],
+    aggregates: Mapping[str, Aggregate],
+) -> Names:
+    query = shape_of(view)
+    expressions = [output.expression for output in query.outputs]
+    expressions += [] if query.having is None else [query.having]
+    parts = {text: output_types[f"__part{i}"] for i, text in enumerate(typed_parts(expressions))}
+    written = {key.name: key.expression for key in query.keys}
+    written |= {call.name: call_text(call) for call in query.calls}
+    references = {key.name: types[key.name] for key in query.keys}
+    references |= {name: aggregate.type for name, aggregate in aggregates.items()}
+    references |= dict.fromkeys(_WINDOW, _TIMESTAMP)
+    return Names(references, written | _WINDOW, parts)
+
+
+def _refuse_two_zeros(view: View, key: Key, types: Mapping[str, DataType]) -> None:
+    """Refuse a key that 0.0 and -0.0, which are one group, could make two groups of."""
+    for base in shape_of(view).keys:
+        if base.name in key.over and types[base.name].kind in ("FLOAT", "DOUBLE"):
+            raise refuse(
+                view,
+                f"{key.expression} may not be the same for all of a group: {base.expression} is "
+                f"{types[base.name].sql}, whose 0.0 and -0.0 are one key; add {key.expression} to "
+                f"GROUP BY, or compute it when you read the view",
+            )

@@ -1,0 +1,102 @@
+"""What readers see of merged states in DuckDB: every `Final` as SQL."""
+
+from collections.abc import Sequence
+
+from headrace.aggregates.hyperloglog import REGISTERS
+from headrace.aggregates.percentile import INFINITE, LARGEST_EXPONENT, MIDDLE, SHIFT, WIDTH
+from headrace.aggregates.words import Final
+from headrace.plan.tables import Answer, Table
+from headrace.store.duckdb.merging import combine
+from headrace.store.duckdb.names import GROUP, physical, quote
+
+__all__ = ["final_text", "items_text"]
+
+_N, _M2 = "struct_extract({0}, 'n')", "struct_extract({0}, 'm2')"
+_FINALS = {
+    Final.VALUE: "{0}",
+    Final.SUM: "CAST({0} AS {type})",
+    Final.TOTAL: "({0}).total",
+    Final.PICKED: "struct_extract({0}, 'value')",
+    Final.PICKED_EACH: "list_transform({0}, lambda each: struct_extract(each, 'value'))",
+    Final.VAR_POP: f"{_M2} / {_N}",
+    Final.VAR_SAMP: f"CASE WHEN {_N} > 1 THEN {_M2} / ({_N} - 1) END",
+    Final.STDDEV_POP: f"sqrt({_M2} / {_N})",
+    Final.STDDEV_SAMP: f"CASE WHEN {_N} > 1 THEN sqrt({_M2} / ({_N} - 1)) END",
+    # Over the rows of a group's items; `item` is a column besides the states.
+    Final.COUNT_ITEMS: "count(*)",
+    Final.FIRST_ITEMS: "coalesce(list(item ORDER BY {0})[1:{parameter}], [])",
+    Final.TOP_ITEMS: (
+        "coalesce(list(struct_pack(item := struct_extract(item, 'value'), count := {0}) "
+        "ORDER BY {0} DESC, struct_extract(item, 'value') ASC NULLS FIRST)[1:{parameter}], [])"
+    ),
+    Final.ESTIMATE_DISTINCT: (
+        f"headrace.estimate_distinct({REGISTERS}, count(*), sum(2.0 ** -{{0}}))"
+    ),
+}
+_RANKED = "sum({0}) OVER (ORDER BY item) AS upto, sum({0}) OVER () AS total"
+
+
+def final_text(answer: Answer, table: Table) -> str:
+    """Return SQL for what a call answers, over the columns of a row of its table."""
+    types = {column.name: column.type for column in table.columns}
+    if answer.final is Final.MEAN:
+        return _mean(answer, sums_are_doubles=types[answer.states[0]].kind == "STRUCT")
+    if answer.final is Final.EXTREME:
+        # 0.0 and -0.0 are equal, so either may be in the state; adding nothing makes them one.
+        is_floating = answer.type.kind in ("FLOAT", "DOUBLE")
+        return f"{answer.states[0]} + CAST(0 AS {answer.type.kind})" if is_floating else (
+            answer.states[0]
+        )  # fmt: skip
+    return _fill(answer)
+
+
+def items_text(answer: Answer, table: Table, matches: Sequence[str], *, combines: bool) -> str:
+    """Return SQL for what a call answers, over the items of the row called `GROUP`.
+
+    `matches` are the tests for its items, `i`, besides equal groups. Where a group may have an item
+    in several rows, it `combines` them first.
+    """
+    same = [
+        f"i.{quote(key.name)} IS NOT DISTINCT FROM {GROUP}.{quote(key.name)}"
+        for key in table.groups
+    ]
+    item = table.item.name
+    selected, group_by = [f"{item} AS item", *answer.states], ""
+    if combines:
+        combined = (
+            f"{combine(column, f'i.{column.name}')} AS {column.name}" for column in table.values
+        )
+        selected, group_by = [f"i.{item} AS item", *combined], f" GROUP BY i.{item}"
+    tests = [*same, *matches]
+    where = f" WHERE {' AND '.join(tests)}" if tests else ""
+    rows = f"SELECT {', '.join(selected)} FROM {physical(table.name)} AS i{where}{group_by}"
+    if answer.final is Final.QUANTILE:
+        ranked = _RANKED.format(*answer.states)
+        return f"SELECT {_quantile(answer)} FROM (SELECT *, {ranked} FROM ({rows}))"
+    return f"SELECT {_fill(answer)} FROM ({rows})"
+
+
+def _fill(answer: Answer) -> str:
+    return _FINALS[answer.final].format(
+        *answer.states, type=answer.type.duckdb, parameter=answer.parameter
+    )
+
+
+def _mean(answer: Answer, *, sums_are_doubles: bool) -> str:
+    total, count = answer.states
+    if answer.type.kind == "DECIMAL":
+        exact = f"headrace.exact_average({total}, {count}, {answer.type.scale})"
+        return f"CAST({exact} AS {answer.type.duckdb})"
+    total = f"({total}).total" if sums_are_doubles else f"CAST({total} AS DOUBLE)"
+    return f"CASE WHEN {count} > 0 THEN {total} / {count} END"
+
+
+def _quantile(answer: Answer) -> str:
+    rank = f"greatest(1, ceil(CAST(total AS BIGINT) * {answer.parameter}))"
+    found = f"min(item) FILTER (WHERE upto >= {rank})"
+    middle = f"exp(least((abs({found}) - {SHIFT}) * {WIDTH!r} + {MIDDLE!r}, {LARGEST_EXPONENT}))"
+    return (
+        f"CASE WHEN {found} > {INFINITE} THEN CAST('NaN' AS DOUBLE) "
+        f"WHEN abs({found}) = {INFINITE} THEN sign({found}) * CAST('Infinity' AS DOUBLE) "
+        f"ELSE sign({found}) * {middle} END"
+    )

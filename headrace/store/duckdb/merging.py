@@ -1,0 +1,81 @@
+"""How states merge in DuckDB: every `Merge` as SQL over two states, and over any number of them."""
+
+from dataclasses import dataclass
+
+from headrace.aggregates.words import Merge
+from headrace.plan.tables import TableColumn
+
+__all__ = ["combine", "differs", "merge"]
+
+# Either state may be NULL: nothing was added.
+_ADD = "coalesce({old} + {new}, {old}, {new})"
+
+
+@dataclass(frozen=True)
+class _Merging:
+    """SQL over `{old}` and `{new}`, and as an aggregate over `{x}`.
+
+    `differs` tells two states apart by more than what merging the same records in another way may
+    leave.
+    """
+
+    two: str
+    many: str
+    differs: str = "{old} IS DISTINCT FROM {new}"
+
+
+_MERGES = {
+    # DuckDB would make a HUGEINT of the sum.
+    Merge.COUNT: _Merging("{old} + {new}", "CAST(sum({x}) AS BIGINT)"),
+    Merge.ADD: _Merging(_ADD, "sum({x})"),
+    Merge.ADD_SIZED: _Merging(
+        f"struct_pack(total := {_ADD.format(old='({old}).total', new='({new}).total')}, "
+        f"size := {_ADD.format(old='({old}).size', new='({new}).size')})",
+        "struct_pack(total := sum(({x}).total), size := sum(({x}).size))",
+        # Where the size is no finite number, the total may be any, and nothing is promised of it.
+        "CASE WHEN isfinite({old}.size) AND isfinite({new}.size) "
+        "THEN abs({old}.total - {new}.total) > 1e-9 * {old}.size "
+        "OR abs({old}.size - {new}.size) > 1e-9 * {old}.size "
+        "ELSE {old}.size IS DISTINCT FROM {new}.size END",
+    ),
+    Merge.LEAST: _Merging("least({old}, {new})", "min({x})"),
+    Merge.GREATEST: _Merging("greatest({old}, {new})", "max({x})"),
+    Merge.ALL: _Merging("coalesce({old} AND {new}, {old}, {new})", "bool_and({x})"),
+    Merge.ANY: _Merging("coalesce({old} OR {new}, {old}, {new})", "bool_or({x})"),
+    Merge.MOMENTS: _Merging(
+        "headrace.merge_moments({old}, {new})",
+        "list_reduce(list({x}) FILTER (WHERE {x} IS NOT NULL), "
+        "lambda a, b: headrace.merge_moments(a, b))",
+        # What rounding leaves is of the size of the values, however close together they lie.
+        "{old} IS DISTINCT FROM {new} AND ({old}.n <> {new}.n "
+        "OR abs({old}.m2 - {new}.m2) > 1e-9 * ({old}.m2 + {old}.n * {old}.mean ** 2) "
+        "OR ({old}.mean - {new}.mean) ** 2 > 1e-18 * ({old}.m2 / {old}.n + {old}.mean ** 2)"
+        ") IS NOT FALSE",
+    ),
+    Merge.LEAST_N: _Merging(
+        "list_sort(list_concat({old}, {new}))[1:{most}]",
+        "list_sort(flatten(list({x})))[1:{most}]",
+    ),
+}
+
+
+def merge(column: TableColumn, old: str, new: str) -> str:
+    """Return SQL for two states of a column as one."""
+    return _of(column).two.format(old=old, new=new, most=column.most)
+
+
+def combine(column: TableColumn, states: str) -> str:
+    """Return SQL for any number of states of a column as one, an aggregate."""
+    return _of(column).many.format(x=states, most=column.most)
+
+
+def differs(column: TableColumn, old: str, new: str) -> str:
+    """Return SQL for whether two values of a column are not the same."""
+    if column.merge is None:
+        return _Merging.differs.format(old=old, new=new)
+    return _of(column).differs.format(old=old, new=new)
+
+
+def _of(column: TableColumn) -> _Merging:
+    assert column.merge is not None, column.name
+    return _MERGES[column.merge]

@@ -1,0 +1,24 @@
+"""Names in DuckDB: everything of ours is in the schema `headrace`."""
+
+__all__ = ["GROUP", "physical", "quote", "watermark_of"]
+
+#: The name of the view's own rows where a final looks up their items.
+GROUP = "g"
+
+
+def quote(name: str) -> str:
+    """Return an identifier quoted."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def physical(table_name: str) -> str:
+    """Return the qualified name of a physical table."""
+    return f"headrace.{quote(table_name)}"
+
+
+def watermark_of(view: str, version: str) -> str:
+    """Return SQL for W of a view, at the position of the reader; NULL for -infinity."""
+    return (
+        f"(SELECT watermark FROM headrace.watermarks "
+        f"WHERE view = '{view}' AND version = '{version}')"
+    )

@@ -1,0 +1,271 @@
+"""Where rows stand in DuckDB: what every `Placement` means to those who merge, read and tell rows.
+
+One class for each placement; no other file asks which kind of window a view has. Times are in
+microseconds where they are numbers. `watermark` is SQL for W as a TIMESTAMPTZ.
+"""
+
+# ruff: noqa: ARG002 (what one placement has to know of a row, another one does not)
+
+from collections.abc import Mapping
+from functools import singledispatch
+
+from headrace.model.windows import DAY_US
+from headrace.plan.tables import Table
+from headrace.store.duckdb.cutting import edge_time, floor, last_window, window_end
+from headrace.store.duckdb.names import GROUP, physical, quote
+from headrace.store.duckdb.near import near_rows
+from headrace.store.duckdb.panes import windows_of_panes
+from headrace.time.placement import (
+    Forever,
+    InPanes,
+    InSession,
+    InWindow,
+    OfRecord,
+    Placement,
+)
+
+__all__ = ["Placing", "placing_of"]
+
+#: From when to when the rows of a delta reach, the gap around them included.
+Span = tuple[int, int]
+
+
+class Placing:
+    """Rows that are there for ever; what is placed in time says otherwise below."""
+
+    #: Whether items of a group may stand in several rows, and are put together when read.
+    combines_items = False
+    #: Whether a delta's rows are pieces, which become rows only together with those around them.
+    chains = False
+    #: The key that grows with the log: by a range of it DuckDB skips the rows of other times.
+    growing: str | None = None
+
+    @property
+    def references(self) -> Mapping[str, str]:
+        """SQL for the edges of a row's window, by the planner's names."""
+        return {}
+
+    def source(self, table: Table) -> str:
+        """Return what the rows that readers see are read from."""
+        return physical(table.name)
+
+    def keys(self, table: Table) -> tuple[str, ...]:
+        """Return the columns of the source that tell rows apart."""
+        return tuple(column.name for column in table.groups)
+
+    def touched(self, table: Table, delta: str, span: Span) -> str:
+        """Return a query for the keys of the rows that a delta changes."""
+        return f"SELECT DISTINCT {', '.join(self.keys(table)) or '1 AS __all'} FROM {delta}"
+
+    def closed(self, watermark: str) -> str:
+        """Return the test whether a row is closed."""
+        return "false"
+
+    def closing(self, before_us: int, after_us: int) -> str | None:
+        """Return the test for rows whose windows end in `(before, after]`; None: none closes."""
+        return None
+
+    def last_end(self) -> str | None:
+        """Return when the last window of the physical table ends, as an aggregate over it."""
+        return None
+
+    def expired(self, left_us: int) -> str:
+        """Return the test for rows whose last window ended at or before that time."""
+        raise NotImplementedError  # such rows have no retention
+
+    def items_expired(self, main: Table, items: Table, left_us: int) -> str:
+        """Return the same test for rows of items, after the view's own rows have left."""
+        return self.expired(left_us)
+
+    def item_matches(self) -> list[str]:
+        """Return the tests whether an item `i` is one of the row called `GROUP`."""
+        return []
+
+
+class _Records(Placing):
+    growing = "__offset"
+
+    def keys(self, table: Table) -> tuple[str, ...]:
+        return tuple(column.name for column in table.keys)
+
+    def touched(self, table: Table, delta: str, span: Span) -> str:
+        return f"SELECT {', '.join(self.keys(table))} FROM {delta}"
+
+    def closed(self, watermark: str) -> str:
+        return "true"
+
+
+class _Timed(Placing):
+    """Rows with a window; `growing` is where it begins."""
+
+    growing: str = "window_start"
+
+    @property
+    def references(self) -> Mapping[str, str]:
+        end = self._end()
+        return {
+            "window_start": self._start(),
+            "window_end": end,
+            "window_time": f"{end} - to_microseconds(1)",
+        }
+
+    def keys(self, table: Table) -> tuple[str, ...]:
+        return (self.growing, *super().keys(table))
+
+    def closed(self, watermark: str) -> str:
+        return f"coalesce({self._end()} <= {watermark}, false)"
+
+    def closing(self, before_us: int, after_us: int) -> str | None:
+        # In terms of a column itself, where that is possible: DuckDB skips the row groups of other
+        # times.
+        column, shift = self._closing_column()
+        edges = [f"make_timestamptz({edge} - {shift})" for edge in (before_us, after_us)]
+        return f"({column} > {edges[0]} AND {column} <= {edges[1]})"
+
+    def _start(self) -> str:
+        return "window_start"
+
+    def _end(self) -> str:
+        return "window_end"
+
+    def _closing_column(self) -> tuple[str, int]:
+        return self._end(), 0
+
+
+class _Windows(_Timed):
+    def __init__(self, placement: InWindow) -> None:
+        self._size_us = placement.window.size
+        self._keeps_ends = placement.window.zone is not None
+
+    def _end(self) -> str:
+        return (
+            "window_end" if self._keeps_ends else f"window_start + to_microseconds({self._size_us})"
+        )
+
+    def _closing_column(self) -> tuple[str, int]:
+        return super()._closing_column() if self._keeps_ends else ("window_start", self._size_us)
+
+    def last_end(self) -> str:
+        if self._keeps_ends:
+            return "epoch_us(max(window_end))"
+        return f"epoch_us(max(window_start)) + {self._size_us}"
+
+    def expired(self, left_us: int) -> str:
+        if self._keeps_ends:
+            return f"window_end <= make_timestamptz({left_us})"
+        return f"window_start <= make_timestamptz({left_us - self._size_us})"
+
+    def item_matches(self) -> list[str]:
+        return [f"i.window_start IS NOT DISTINCT FROM {GROUP}.window_start"]
+
+
+class _Panes(_Timed):
+    combines_items = True
+    growing = "number"
+
+    def __init__(self, placement: InPanes) -> None:
+        self._cut = placement.window
+
+    def source(self, table: Table) -> str:
+        return windows_of_panes(self._cut, table)
+
+    def touched(self, table: Table, delta: str, span: Span) -> str:
+        last = last_window(self._cut, "pane")
+        numbers = f"unnest(range(first_window, {last} + 1)) AS number"
+        groups = [column.name for column in table.groups]
+        return f"SELECT DISTINCT {', '.join([numbers, *groups])} FROM {delta}"
+
+    def last_end(self) -> str:
+        last = window_end(self._cut, last_window(self._cut, "max(pane)"))
+        return f"epoch_us({edge_time(self._cut, last)})"
+
+    def expired(self, left_us: int) -> str:
+        # The first test says less, but DuckDB can answer it for whole row groups at once.
+        unit = 1 if self._cut.zone is None else DAY_US
+        begun = f"{left_us - self._cut.offset * unit} // {self._cut.pane * unit} + 2"
+        end = edge_time(self._cut, window_end(self._cut, last_window(self._cut, "pane")))
+        return f"pane <= {begun} AND {end} <= make_timestamptz({left_us})"
+
+    def item_matches(self) -> list[str]:
+        return [
+            f"i.first_window <= {GROUP}.number",
+            f"{last_window(self._cut, 'i.pane')} >= {GROUP}.number",
+        ]
+
+
+class _Sessions(_Timed):
+    """A row is an interval from `first_time` to `last_time` of a group's records.
+
+    A *piece* of a session (time/windows.py) belongs to it as a whole, so what is kept by piece
+    never has to move when sessions become one: the items of a session are those of the pieces from
+    its first to its last record.
+    """
+
+    combines_items = True
+    chains = True
+    growing = "first_time"
+
+    def __init__(self, placement: InSession) -> None:
+        self._gap_us = placement.gap_us
+
+    def touched(self, table: Table, delta: str, span: Span) -> str:
+        # A session begins where one of its parts does: a piece of the turn, or a row near one.
+        near = near_rows(table, delta, span)
+        selected = ", ".join(f"o.{key}" for key in self.keys(table))
+        return f"{super().touched(table, delta, span)} UNION SELECT {selected} {near}"
+
+    def last_end(self) -> str:
+        return f"epoch_us(max(last_time)) + {self._gap_us}"
+
+    def expired(self, left_us: int) -> str:
+        return f"last_time <= make_timestamptz({left_us - self._gap_us})"
+
+    def items_expired(self, main: Table, items: Table, left_us: int) -> str:
+        """Return the test for items whose session has left."""
+        row = quote(items.name)
+        matches = [
+            f"{GROUP}.{quote(group.name)} IS NOT DISTINCT FROM {row}.{quote(group.name)}"
+            for group in main.groups
+        ]
+        matches.append(self._is_of_session(f"{row}.piece"))
+        # The first test says less, but DuckDB can answer it for whole row groups at once.
+        past = f"{left_us - self._gap_us} // {self._gap_us} + 1"
+        return (
+            f"piece <= {past} AND NOT EXISTS (FROM {physical(main.name)} AS {GROUP} "
+            f"WHERE {' AND '.join(matches)})"
+        )
+
+    def item_matches(self) -> list[str]:
+        return [self._is_of_session("i.piece")]
+
+    def _is_of_session(self, piece: str) -> str:
+        first, last = (
+            floor(f"epoch_us({GROUP}.{time})", self._gap_us) for time in ("first_time", "last_time")
+        )
+        return f"{piece} BETWEEN {first} AND {last}"
+
+    def _start(self) -> str:
+        return "first_time"
+
+    def _end(self) -> str:
+        return f"last_time + to_microseconds({self._gap_us})"
+
+    def _closing_column(self) -> tuple[str, int]:
+        return "last_time", self._gap_us
+
+
+@singledispatch
+def _placing(placement: Placement) -> Placing:
+    raise TypeError(f"{placement} is not a placement that DuckDB knows")
+
+
+_placing.register(Forever, lambda _: Placing())
+_placing.register(OfRecord, lambda _: _Records())
+_placing.register(InWindow, _Windows)
+_placing.register(InPanes, _Panes)
+_placing.register(InSession, _Sessions)
+
+
+def placing_of(table: Table) -> Placing:
+    """Return what the placement of a table means here."""
+    return _placing(table.placement)

@@ -1,0 +1,25 @@
+"""Open stores, by kind: the one place that knows which kinds there are."""
+
+import os
+
+from headrace.plan.explain import StoreText
+from headrace.plan.tables import Table
+from headrace.store.base import Store
+from headrace.store.duckdb.describing import describe
+from headrace.store.duckdb.store import DuckDBStore
+
+__all__ = ["describe_table", "open_store"]
+
+
+def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> Store:
+    """Open the store that is kept at `path`.
+
+    StoreBusy: another process has it open. StoreError: it is of another release. Unreachable: read
+    only, and there is no store yet.
+    """
+    return DuckDBStore(path, read_only=read_only)
+
+
+def describe_table(table: Table) -> StoreText:
+    """Return what the store that a project uses makes of a table, as its own text."""
+    return describe(table)
