@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlglot import exp
-
 from headrace.errors import Problem
 from headrace.model.definitions import View
 from headrace.model.graph import streams_of, window_of
@@ -12,14 +10,10 @@ from headrace.model.names import name_fault
 from headrace.model.nodes import Aggregate, Filter, Node, Project, Window
 from headrace.model.validate import validate_view
 from headrace.sql.options import Option, read_duration, read_options
-from headrace.sql.query.binder import bind_query
-from headrace.sql.query.clauses import unread
-from headrace.sql.query.parser import parse_query
+from headrace.sql.query.binder import read_query
 from headrace.sql.query.relations import Streams
-from headrace.sql.query.trees import Tree
 from headrace.sql.sinks import read_emit
 from headrace.sql.statements import Cursor, Statement
-from headrace.sql.text import Refused, Source
 
 __all__ = ["VIEW_OPTIONS", "read_view"]
 
@@ -47,7 +41,9 @@ def read_view(
     places["name"] = source.location(name.start)
     lateness_us = read_duration(source, options, "allowed_lateness", problems)
     retention_us = read_duration(source, options, "retention", problems)
-    query = _read_query(source, cursor, streams, problems)
+    if not (cursor.next_is("SELECT") or cursor.next_is("WITH")):
+        raise cursor.refuse(f"SELECT is expected here{cursor.found()}")
+    query = read_query(source, cursor.rest(), streams, problems)
     if query is None or len(problems) > before:
         fault = name_fault("view", name.text)
         problems += [Problem(places["name"], fault)] if fault else []
@@ -94,27 +90,6 @@ def read_view(
         view, {each.name: each for each in streams.values() if each and each.name in read}, places
     )
     return view
-
-
-def _read_query(
-    source: Source, cursor: Cursor, streams: Streams, problems: list[Problem]
-) -> Node | None:
-    if not (cursor.next_is("SELECT") or cursor.next_is("WITH")):
-        raise cursor.refuse(f"SELECT is expected here{cursor.found()}")
-    found: list[Problem] = []
-    tokens = cursor.rest()
-    node: Node | None = None
-    try:
-        root = parse_query(source, tokens, found)
-        tree = Tree(source, tokens, root)
-        if root.meta["rest"] < len(tokens):
-            found.append(unread(tree, root.meta["rest"]))
-        if not (found and root.args.get("from_") is None and isinstance(root, exp.Select)):
-            node = bind_query(tree, root, streams, found)
-    except Refused as refused:
-        found += refused.problems
-    problems += sorted(found, key=lambda problem: problem.location)
-    return node if not found else None
 
 
 def _with_window(node: Node, window: Window) -> Node:

@@ -66,7 +66,7 @@ def parse(sql: str) -> Tree:
     source = Source("f.sql", sql)
     tokens = tuple(source.tokenize())
     problems: list[Problem] = []
-    tree = Tree(source, tokens, parse_query(source, tokens, problems))
+    tree = parse_query(source, tokens, problems)
     assert problems == []
     return tree
 

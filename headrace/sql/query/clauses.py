@@ -82,9 +82,11 @@ def set_operator(tree: Tree, node: exp.SetOperation) -> Problem:
     return tree.problem(token, _message(token))
 
 
-def unread(tree: Tree, at: int) -> Problem:
-    """Return the problem of what stands behind a query that could be read."""
-    token = tree.tokens[at]
+def unread(tree: Tree) -> Problem | None:
+    """Return the problem of what stands behind a query that could be read, if there is any."""
+    if tree.end == len(tree.tokens):
+        return None
+    token = tree.tokens[tree.end]
     if token.text in (")", "]", "}"):
         return tree.problem(token, f"{token.text} closes nothing; remove it")
     if word(token) == "FROM":

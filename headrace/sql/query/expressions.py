@@ -22,7 +22,7 @@ from headrace.sql.query.trees import Tree, is_path, parts_of, path_of, strip_par
 from headrace.sql.query.windows import misplaced_window
 from headrace.sql.text import Hole, Refused, plain_name, render, words
 
-__all__ = ["Expressions", "check_functions", "is_plain_literal"]
+__all__ = ["Expressions", "Rows", "check_functions", "name_of", "refuse_null"]
 
 _UNITS = words("year quarter month week day dayofyear hour minute second millisecond microsecond")
 #: Functions whose first argument of three is the name of a unit.
@@ -33,7 +33,7 @@ class Rows(Protocol):
     """The rows of an aggregate: which of their columns stand for what; None: none does."""
 
     def column_of_node(self, node: exp.Expr) -> str | None:
-        """Return the column that a node is, if it is no path."""
+        """Return the column that a node is, a path only if it is the name of an output."""
 
     def column_of_path(self, scalar: Scalar) -> str | None:
         """Return the column that a path is."""
@@ -83,16 +83,11 @@ def check_functions(tree: Tree, scope: Scope, node: exp.Expr) -> None:
         raise Refused(*problems)
 
 
-def is_plain_literal(node: exp.Expr) -> bool:
-    """Whether the node is a number, a text or a truth value, perhaps with a minus."""
-    node = strip_parentheses(node)
-    if isinstance(node, exp.Neg):
-        return isinstance(node.this, exp.Literal) and not node.this.is_string
-    return isinstance(node, exp.Literal | exp.Boolean)
-
-
 class _Binding:
-    """One expression on its way to a scalar; long chains make deep trees, so nothing recurses."""
+    """One expression on its way to a scalar.
+
+    Long chains of operators make deep trees, so no method calls itself.
+    """
 
     def __init__(self, tree: Tree, scope: Scope, rows: Rows | None) -> None:
         self.tree = tree

@@ -28,12 +28,13 @@ from headrace.sql.query.syntax import (
     set_span,
     stamping,
 )
+from headrace.sql.query.trees import Tree
 from headrace.sql.text import Source, word
 
 __all__ = ["parse_query"]
 
 
-def parse_query(source: Source, tokens: Sequence[Token], problems: list[Problem]) -> exp.Expr:
+def parse_query(source: Source, tokens: Sequence[Token], problems: list[Problem]) -> Tree:
     """Return the tree of a query; what is wrong with single parts is added to the problems.
 
     Refused: nothing could be read, or it is nested too deeply.
@@ -41,13 +42,14 @@ def parse_query(source: Source, tokens: Sequence[Token], problems: list[Problem]
     refuse_deep(source, tokens)
     parser = _Parser(source, problems)
     try:
-        return parser.read(list(tokens))
+        root, end = parser.read(list(tokens))
     except RecursionError as error:  # by a way of nesting that is not counted
         raise source.refuse(tokens[0], TOO_DEEP) from error
     except ParseError as error:
         raise parser.fault(error, tokens[0], "query") from error
     except FOREIGN_ERRORS as error:
         raise source.refuse(tokens[0], "this query cannot be read; check its syntax") from error
+    return Tree(source, tuple(tokens), root, end)
 
 
 class _Parser(RecoveringParser):
@@ -63,8 +65,8 @@ class _Parser(RecoveringParser):
         super().__init__(source, problems)
         self._begins: list[int] = []  # of the queries that are being read
 
-    def read(self, tokens: list[Token]) -> exp.Expr:
-        """Return the tree of all tokens, every node with its span."""
+    def read(self, tokens: list[Token]) -> tuple[exp.Expr, int]:
+        """Return the tree of a query, every node with its span, and how many tokens it has."""
         self.reset()
         self.sql = self.source.text
         self._chunks = [[_as_name(tokens, at) for at in range(len(tokens))]]
@@ -73,9 +75,7 @@ class _Parser(RecoveringParser):
         if tree is None:
             raise Fault(self._curr)
         complete_spans(tree, {token.start: at for at, token in reversed([*enumerate(tokens)])})
-        tree.meta["rest"] = self._index
-        result: exp.Expr = tree
-        return result
+        return tree, self._index
 
     def _parse_select_query(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         self._begins.append(self._index)

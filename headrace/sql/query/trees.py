@@ -29,6 +29,7 @@ class Tree:
     source: Source
     tokens: tuple[Token, ...]
     root: exp.Expr
+    end: int  # how many tokens the query has; those behind it could not be read
 
     def first(self, node: exp.Expr) -> Token:
         """Return the first token of a node."""
