@@ -70,7 +70,7 @@ def test_a_mended_view_is_swapped_in_though_the_old_one_cannot_be_read() -> None
 
         h.restart(project("every 1 hour", "(count(*) - 1)"))  # and here b's cannot
         drain(h)
-        [reason] = [each.reason for each in versions(h, "ratio") if "(count(*) - 1)" in each.sql]
+        [reason] = [each.reason for each in versions(h, "ratio") if "(count(*) - 1)" in each.text]
         assert "a row cannot be read to tell its sinks" in reason
 
         h.restart(project("every 1 hour", MENDED))
