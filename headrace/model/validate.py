@@ -86,7 +86,7 @@ def validate_stream(stream: Stream, locations: Locations | None = None) -> list[
     if stream.idle_timeout_us <= 0:
         findings.add(
             "idle_timeout",
-            "idle_timeout must be more than nothing: every pause would count as idle; write "
+            "idle_timeout must be positive: otherwise every pause would count as idle; write "
             "'1 minute'",
         )
     if stream.delay_us < 0:
