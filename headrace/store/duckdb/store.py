@@ -98,10 +98,12 @@ class DuckDBStore:
 
     def _check_schema(self) -> None:
         if (found := self._schema_version()) != SCHEMA_VERSION:
+            later = found is not None and found > SCHEMA_VERSION
+            advice = "Start the release that wrote it; or move" if later else "Move"
             raise StoreError(
-                f"{self.path}: written by another release (format {found or 'none'}, this one "
-                f"reads {SCHEMA_VERSION}). Move it away; `headrace run` builds it anew from the "
-                f"log."
+                f"{self.path}: written by {'a later' if later else 'another'} release (format "
+                f"{found or 'none'}, this one reads {SCHEMA_VERSION}). {advice} it away; `headrace "
+                f"run` builds it anew from the log."
             )
 
     def begin_epoch(self, after: int = 0) -> int:
