@@ -148,7 +148,7 @@ def test_a_closed_store_answers_with_our_errors_too(tmp_path: Path) -> None:
             snapshot.state_rows,
             snapshot.manifests,
             snapshot.state_bytes,
-            snapshot.tellings,
+            snapshot.sinks,
             snapshot.emission_rows,
             snapshot.void_markers,
             snapshot.store_id,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from headrace.aggregates.average import average
-from headrace.aggregates.base import PLACE, Aggregate, Arguments, Items, State
+from headrace.aggregates.base import TIEBREAK, Aggregate, Arguments, Items, State
 from headrace.aggregates.count import count, count_if
 from headrace.aggregates.distinct import count_distinct
 from headrace.aggregates.ends import first, last
@@ -24,7 +24,16 @@ from headrace.aggregates.variance import (
 )
 from headrace.aggregates.words import Final, Merge
 
-__all__ = ["AGGREGATES", "PLACE", "Aggregate", "Arguments", "Final", "Items", "Merge", "State"]
+__all__ = [
+    "AGGREGATES",
+    "TIEBREAK",
+    "Aggregate",
+    "Arguments",
+    "Final",
+    "Items",
+    "Merge",
+    "State",
+]
 
 AGGREGATES: dict[str, Callable[[Arguments], Aggregate]] = {
     "approx_count_distinct": approx_count_distinct,

@@ -1,8 +1,8 @@
 """What an aggregate is: a partial, a merge and a final, kept side by side.
 
 - *partial*: Spark SQL over the rows of one turn; `{x}` is the argument, `{y}` what it is ordered
-  by, `{place}` where the record stands: event time, partition, offset. All three are NULL for a
-  record that FILTER leaves out.
+  by, `{tiebreak}` what ties are broken by: event time, partition, offset. All three are NULL for
+  a record that FILTER leaves out.
 - *merge*: the word for how two states become one, which every store knows (words.py).
 - *final*: the word for what readers see of the merged states.
 
@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["PLACE", "Aggregate", "Arguments", "Items", "State"]
+__all__ = ["TIEBREAK", "Aggregate", "Arguments", "Items", "State"]
 
-#: Where a record stands: no two of a stream share it, and its order is that of time. Without an
-#: event time `time_us` is 0.
-PLACE = parse_type("STRUCT<time_us: BIGINT, partition: INT, offset: BIGINT>")
+#: What breaks ties: no two records of a stream share it, and its order is that of time. Without
+#: an event time `time_us` is 0.
+TIEBREAK = parse_type("STRUCT<time_us: BIGINT, partition: INT, offset: BIGINT>")
 
 
 @dataclass(frozen=True)

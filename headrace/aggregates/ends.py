@@ -4,7 +4,7 @@ Records of one event time go by partition and offset. A null counts as any value
 unless IGNORE NULLS is written.
 """
 
-from headrace.aggregates.base import PLACE, Aggregate, Arguments, State
+from headrace.aggregates.base import TIEBREAK, Aggregate, Arguments, State
 from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType
 
@@ -24,9 +24,11 @@ def last(arguments: Arguments) -> Aggregate:
 def _end(function: str, merge: Merge, arguments: Arguments) -> Aggregate:
     value = arguments.value
     assert value is not None
-    type = DataType("STRUCT", parts=(PLACE, value), names=("place", "value"))
-    place = "CASE WHEN {x} IS NOT NULL THEN {place} END" if arguments.ignores_nulls else "{place}"
-    partial = f"{function}_by(named_struct('place', {{place}}, 'value', {{x}}), {place})"
+    type = DataType("STRUCT", parts=(TIEBREAK, value), names=("tiebreak", "value"))
+    order = "{tiebreak}"
+    if arguments.ignores_nulls:
+        order = "CASE WHEN {x} IS NOT NULL THEN {tiebreak} END"
+    partial = f"{function}_by(named_struct('tiebreak', {{tiebreak}}, 'value', {{x}}), {order})"
     # States compare field by field, and no two records share their place.
     state = State(type, partial, merge)
     return Aggregate((state,), Final.PICKED, value)

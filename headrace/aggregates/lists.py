@@ -3,7 +3,7 @@
 The order is that of event time, partition and offset. Nothing collected is an empty list.
 """
 
-from headrace.aggregates.base import PLACE, Aggregate, Arguments, State
+from headrace.aggregates.base import TIEBREAK, Aggregate, Arguments, State
 from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType
 
@@ -14,10 +14,10 @@ def collect_list(arguments: Arguments) -> Aggregate:
     """Return collect_list over an argument; its parameter says how many values are kept."""
     value, count = arguments.value, arguments.parameters[0]
     assert value is not None
-    item = DataType("STRUCT", parts=(PLACE, value), names=("place", "value"))
+    item = DataType("STRUCT", parts=(TIEBREAK, value), names=("tiebreak", "value"))
     partial = (
-        "coalesce(min_by(named_struct('place', {place}, 'value', {x}), "
-        f"CASE WHEN {{x}} IS NOT NULL THEN {{place}} END, {count}), array())"
+        "coalesce(min_by(named_struct('tiebreak', {tiebreak}, 'value', {x}), "
+        f"CASE WHEN {{x}} IS NOT NULL THEN {{tiebreak}} END, {count}), array())"
     )
     # Items compare field by field, and no two records share their place.
     state = State(DataType("ARRAY", parts=(item,)), partial, Merge.LEAST_N, most=int(count))

@@ -18,8 +18,8 @@ def approx_top_k(arguments: Arguments) -> Aggregate:
     bigint = parse_type("BIGINT")
     # In a struct, because an item that is null itself would be none.
     item = DataType("STRUCT", parts=(value,), names=("value",))
-    items = Items("CASE WHEN {place} IS NOT NULL THEN named_struct('value', {x}) END", item)
-    counted = State(bigint, "count({place})", Merge.COUNT)
+    items = Items("CASE WHEN {tiebreak} IS NOT NULL THEN named_struct('value', {x}) END", item)
+    counted = State(bigint, "count({tiebreak})", Merge.COUNT)
     row = DataType("STRUCT", parts=(value, bigint), names=("item", "count"))
     return Aggregate(
         (counted,), Final.TOP_ITEMS, DataType("ARRAY", parts=(row,)), items, parameter=count

@@ -21,7 +21,7 @@ from headrace.engine.time.timekeeping import check_known
 from headrace.engine.turn.emitting import Emitting
 from headrace.engine.turn.planning import Ends, Planner
 from headrace.engine.turn.turn import Tools, take_turn
-from headrace.engine.unit import Source, Unit
+from headrace.engine.unit import Unit, UnitStream
 from headrace.engine.versions.changes import decide_changes
 from headrace.engine.versions.swapping import (
     built_along,
@@ -136,14 +136,14 @@ class Engine:
         self._sweep_state()
         tables = [fold.table for fold in self.units[MAIN].folds]
         self.tools.store.show(self.epoch, MAIN, tables)
-        self._tell_sinks()
+        self._set_sinks()
         self.publish()
 
-    def _tell_sinks(self) -> None:
+    def _set_sinks(self) -> None:
         """Let the store know the sinks, and which version of its view each is told of."""
         with self.tools.store.open() as snapshot:
-            known = snapshot.tellings()
-        told = {(telling.view, telling.version) for telling in known}
+            known = snapshot.sinks()
+        told = {(entry.view, entry.version) for entry in known}
         shown: dict[str, Fold] = {}
         for unit in sorted(self.units.values(), key=lambda unit: unit.name != MAIN):
             for fold in unit.folds:
@@ -151,7 +151,9 @@ class Engine:
                 aside = fold.name not in shown and (fold.name, fold.version) in told
                 if unit.name == MAIN or aside:
                     shown[fold.name] = fold
-        self.emitting.wait(self.tools.store.tell(self.epoch, self.emitting.begin(shown, known)))
+        self.emitting.wait(
+            self.tools.store.set_sinks(self.epoch, self.emitting.begin(shown, known))
+        )
 
     def _sweep_state(self) -> None:
         """Remove what crashes left behind: files of state that no manifest names."""
@@ -182,7 +184,7 @@ class Engine:
             except DefinitionError as error:
                 problems += error.problems
         with self.tools.store.open() as snapshot:
-            problems += self.emitting.problems(snapshot.tellings())
+            problems += self.emitting.problems(snapshot.sinks())
         if problems:
             raise DefinitionError(problems)
         return folds
@@ -212,14 +214,14 @@ class Engine:
             unit = self.units[holding.unit]
             if holding.kind == "stream":
                 stream = stream_of(holding, holding.name)
-                unit.sources[holding.name] = Source(stream, owned=True)
+                unit.streams[holding.name] = UnitStream(stream, owned=True)
                 continue
             fold = folds.get((holding.name, holding.version)) or self._plan_old(holding)
             self.tools.store.prepare(fold.table)
             unit.folds.append(fold)
             unit.state, unit.reason = holding.state, holding.reason
-            if fold.stream.name not in unit.sources:
-                unit.sources[fold.stream.name] = Source(fold.stream, owned=False)
+            if fold.stream.name not in unit.streams:
+                unit.streams[fold.stream.name] = UnitStream(fold.stream, owned=False)
         self.units[MAIN].state = HoldingState.LIVE
         for unit in self.units.values():
             self.planner.begin_unit(unit)
@@ -294,7 +296,7 @@ class Engine:
                     continue
                 aside = self._open_unit(snapshot, holding.unit)
                 aside.folds = [fold]
-                aside.sources = {fold.stream.name: Source(fold.stream, owned=False)}
+                aside.streams = {fold.stream.name: UnitStream(fold.stream, owned=False)}
                 aside.state, aside.reason = holding.state, holding.reason
                 self.units = {**self.units, aside.name: aside}
 
@@ -392,7 +394,7 @@ class Engine:
         """
         main = self.units[MAIN]
         with main.lock, self.tools.store.open() as snapshot:
-            for name, source in main.sources.items():
+            for name, source in main.streams.items():
                 # Also of views that stay apart: they read the same markers.
                 ends_us = [
                     end_us + (fold.view.lateness_us or 0)

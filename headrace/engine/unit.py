@@ -23,7 +23,7 @@ from headrace.plan.stages import Fold, Operator, Pipeline, plan_pipeline
 from headrace.project.settings import Settings
 from headrace.schema.json import JsonDecoder
 
-__all__ = ["Source", "Unit", "make_decoder"]
+__all__ = ["Unit", "UnitStream", "make_decoder"]
 
 
 def make_decoder(stream: Stream, wanted: frozenset[str]) -> JsonDecoder:
@@ -31,7 +31,7 @@ def make_decoder(stream: Stream, wanted: frozenset[str]) -> JsonDecoder:
     return JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
 
 
-class Source:
+class UnitStream:
     """A stream as a unit reads it. An owner counts its records and publishes its dead."""
 
     def __init__(self, stream: Stream, *, owned: bool) -> None:
@@ -66,7 +66,7 @@ class Unit:
 
     name: str
     settings: Settings
-    sources: dict[str, Source] = field(default_factory=dict)
+    streams: dict[str, UnitStream] = field(default_factory=dict)
     folds: list[Fold] = field(default_factory=list)
     progress: dict[StreamPartition, Progress] = field(default_factory=dict)
     added: set[StreamPartition] = field(default_factory=set)  # not in the ledger yet
@@ -106,11 +106,11 @@ class Unit:
 
     def topics(self) -> dict[str, str]:
         """Return the topic of every stream that the unit reads."""
-        return {name: source.stream.topic for name, source in self.sources.items()}
+        return {name: source.stream.topic for name, source in self.streams.items()}
 
     @property
     def pipeline(self) -> Pipeline:
         """What a turn of the unit does, with the streams and views that it has now."""
-        streams = [(source.stream, source.version) for source in self.sources.values()]
-        owned = [name for name, source in self.sources.items() if source.owned]
+        streams = [(source.stream, source.version) for source in self.streams.values()]
+        owned = [name for name, source in self.streams.items() if source.owned]
         return plan_pipeline(streams, self.folds, owned=owned)

@@ -36,10 +36,10 @@ __all__ = [
     "Progress",
     "Seed",
     "SetAside",
+    "SinkEntry",
     "StreamPartition",
     "StreamRange",
     "Swap",
-    "Telling",
     "TurnReport",
     "When",
     "watermark_of_stream",
@@ -189,7 +189,7 @@ class Emission:
 
 
 @dataclass(frozen=True)
-class Telling:
+class SinkEntry:
     """A sink, the version of its view that it is told of, and whether of closed rows only."""
 
     sink: str

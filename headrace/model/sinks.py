@@ -14,8 +14,8 @@ __all__ = ["MODES", "key_parts", "sink_problems", "validate_sink"]
 MODES = ("upsert", "retract")
 
 
-def validate_sink(sink: Sink, places: Mapping[str, Location]) -> list[Problem]:
-    """Return every problem of one sink by itself; `places` are as in `validate.py`."""
+def validate_sink(sink: Sink, locations: Mapping[str, Location]) -> list[Problem]:
+    """Return every problem of one sink by itself; `locations` are as in `validate.py`."""
     faults = [("name", name_fault("sink", sink.name)), ("topic", topic_fault(sink.topic))]
     if sink.mode not in MODES:
         message = (
@@ -25,7 +25,7 @@ def validate_sink(sink: Sink, places: Mapping[str, Location]) -> list[Problem]:
         )
         faults.append(("mode", message))
     return [
-        Problem(places.get(subject, sink.location), fault)
+        Problem(locations.get(subject, sink.location), fault)
         for subject, fault in faults
         if fault is not None
     ]

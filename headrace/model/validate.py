@@ -2,7 +2,7 @@
 
 Promises:
 - Every problem is returned, not only the first; none means that the definition may be acted on.
-- A problem stands where `places` says its subject stands, else where the definition begins.
+- A problem stands where `locations` says its subject stands, else where the definition begins.
 Not checked here: whether the expressions are sound, which only their own language can say.
 """
 
@@ -34,18 +34,18 @@ LATE_POLICIES = ("topic", "drop", "fold")
 DUPLICATES = ("drop", "topic")
 
 #: Subject to location: `name`, `topic`, `column 0`, `output 0`, `watermark` or an option's name.
-Places = Mapping[str, Location]
+Locations = Mapping[str, Location]
 
 
 class _Findings:
-    def __init__(self, location: Location, places: Places | None) -> None:
+    def __init__(self, location: Location, locations: Locations | None) -> None:
         self.location = location
-        self.places = places or {}
+        self.locations = locations or {}
         self.problems: list[Problem] = []
 
     def add(self, subject: str, message: str | None) -> None:
         if message is not None:
-            self.problems.append(Problem(self.places.get(subject, self.location), message))
+            self.problems.append(Problem(self.locations.get(subject, self.location), message))
 
     def add_names(self, kind: str, names: list[str]) -> None:
         seen: set[str] = set()
@@ -59,9 +59,9 @@ class _Findings:
             seen.add(name.lower())
 
 
-def validate_stream(stream: Stream, places: Places | None = None) -> list[Problem]:
+def validate_stream(stream: Stream, locations: Locations | None = None) -> list[Problem]:
     """Return every problem of one stream."""
-    findings = _Findings(stream.location, places)
+    findings = _Findings(stream.location, locations)
     findings.add("name", name_fault("stream", stream.name))
     findings.add("topic", topic_fault(stream.topic))
     if not stream.columns:
@@ -86,7 +86,7 @@ def validate_stream(stream: Stream, places: Places | None = None) -> list[Proble
     if stream.idle_timeout_us <= 0:
         findings.add(
             "idle_timeout",
-            "idle_timeout must be more than nothing: every pause would count as idle; write "
+            "idle_timeout must be positive: otherwise every pause would count as idle; write "
             "'1 minute'",
         )
     if stream.delay_us < 0:
@@ -124,7 +124,7 @@ def _check_unique(findings: _Findings, stream: Stream) -> None:
         )
     if stream.unique_within_us <= 0:
         findings.add(
-            "unique_within" if "unique_within" in findings.places else "unique",
+            "unique_within" if "unique_within" in findings.locations else "unique",
             f"unique = '{stream.unique}' needs a horizon, since ids are not remembered for ever; "
             "write unique_within = '1 hour'",
         )
@@ -167,10 +167,10 @@ def _event_time_fault(stream: Stream, name: str) -> str | None:
 
 
 def validate_view(
-    view: View, streams: Mapping[str, Stream], places: Places | None = None
+    view: View, streams: Mapping[str, Stream], locations: Locations | None = None
 ) -> list[Problem]:
     """Return every problem of one view; `streams` has those that it reads, by name."""
-    findings = _Findings(view.location, places)
+    findings = _Findings(view.location, locations)
     findings.add("name", name_fault("view", view.name))
     outputs = traits_of(view.query, streams).columns
     if not outputs:
@@ -243,7 +243,7 @@ def _add_emit_faults(findings: _Findings, view: View) -> None:
             "'every 10 seconds' or 'final'",
         )
     elif view.emit == "every" and view.emit_every_us <= 0:
-        findings.add("emit", "emit every nothing is emit = 'changes'; write that")
+        findings.add("emit", "`emit = 'every 0 seconds'` is not allowed; use `emit = 'changes'`")
     elif view.emit == "final" and _never_closes(view):
         findings.add(
             "emit",

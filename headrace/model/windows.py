@@ -23,7 +23,7 @@ def window_faults(window: Window) -> Iterator[tuple[str, str]]:
     size_us, slide_us = window.size_us, window.slide_us
     if size_us <= 0:
         length = "size" if window.gap_us is None else "gap"
-        yield "window", f"the window's {length} must be more than nothing"
+        yield "window", f"the window {length} must be positive"
         return
     if window.kind == "session":
         yield from _session_faults(window)
@@ -59,7 +59,7 @@ def _session_faults(window: Window) -> Iterator[tuple[str, str]]:
 def _overlap_faults(window: Window) -> Iterator[str]:
     word = "step" if window.kind == "cumulative" else "slide"
     if window.slide_us <= 0:
-        yield f"the window's {word} must be more than nothing"
+        yield f"the window {word} must be positive"
         return
     if window.slide_us > window.size_us:
         if window.kind == "cumulative":

@@ -191,7 +191,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
         turned,
         tuple(
             SinkStatus(each.sink, each.view, each.version, each.topic, each.mode)
-            for each in snapshot.tellings()
+            for each in snapshot.sinks()
         ),
         snapshot.outbox_records(),
         snapshot.emission_rows(),

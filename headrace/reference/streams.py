@@ -13,9 +13,17 @@ from headrace.reference.duplicates import Memory
 from headrace.reference.windows import to_us
 from headrace.schema.json_strict import Dead, decode_strict
 
-__all__ = ["Place", "Readable", "Record", "StreamRead", "Time", "read_stream", "split_duplicates"]
+__all__ = [
+    "Coordinates",
+    "Readable",
+    "Record",
+    "StreamRead",
+    "Time",
+    "read_stream",
+    "split_duplicates",
+]
 
-Place = tuple[str, int, int]  # topic, partition, offset
+Coordinates = tuple[str, int, int]  # topic, partition, offset
 Time = float  # microseconds since 1970, or minus infinity; whole numbers stay exact as int
 
 
@@ -34,7 +42,7 @@ class Readable(NamedTuple):
     `clock` is what its partition's clock shows before it, `clock_after` what it shows then.
     """
 
-    place: Place
+    place: Coordinates
     values: dict[str, object]
     event_us: int | None
     arrival_us: int | None
@@ -49,7 +57,7 @@ class StreamRead:
 
     stream: Stream
     readable: list[Readable]
-    dead: list[Place]
+    dead: list[Coordinates]
     watermark: Time
 
 
@@ -60,7 +68,7 @@ def read_stream(
 ) -> StreamRead:
     """Return what a stream reads of a log."""
     readable: list[Readable] = []
-    dead: list[Place] = []
+    dead: list[Coordinates] = []
     watermarks: list[Time] = []
     for partition in sorted(records):
         if partition.topic != stream.topic:
@@ -83,7 +91,7 @@ def read_stream(
 def _read(
     stream: Stream,
     clock: PartitionClock,
-    place: Place,
+    place: Coordinates,
     arrival_us: int | None,
     values: dict[str, object],
 ) -> Readable:

@@ -43,9 +43,9 @@ def read_sink(statement: Statement, cursor: Cursor, problems: list[Problem]) -> 
         sql=statement.sql,
         location=statement.location,
     )
-    places = {key: source.location(each.value.start) for key, each in options.items()}
-    places |= {"name": source.location(name.start), "view": source.location(view.start)}
-    problems += validate_sink(sink, places)
+    locations = {key: source.location(each.value.start) for key, each in options.items()}
+    locations |= {"name": source.location(name.start), "view": source.location(view.start)}
+    problems += validate_sink(sink, locations)
     return sink
 
 

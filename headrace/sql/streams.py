@@ -25,7 +25,7 @@ class _Body:
     """What stands between the parentheses, as far as it could be read."""
 
     columns: list[Column] = field(default_factory=list)
-    places: dict[str, Location] = field(default_factory=dict)
+    locations: dict[str, Location] = field(default_factory=dict)
     watermark: Watermark | None = None
 
 
@@ -66,10 +66,12 @@ def read_stream(
         statement, name, body, options, DEFAULT_IDLE_TIMEOUT_US if idle_us is None else idle_us
     )
     stream = with_unique(stream, source, options, problems)
-    places = body.places | {key: source.location(each.value.start) for key, each in options.items()}
-    places["name"] = source.location(name.start)
+    locations = body.locations | {
+        key: source.location(each.value.start) for key, each in options.items()
+    }
+    locations["name"] = source.location(name.start)
     if sound or body.columns:
-        problems += validate_stream(stream, places)
+        problems += validate_stream(stream, locations)
     return stream, sound
 
 
@@ -132,10 +134,10 @@ def _read_body(
                 if body.watermark is not None:
                     raise source.refuse(part[0], "a stream has one WATERMARK; remove this one")
                 body.watermark = read_watermark(cursor)
-                body.places["watermark"] = source.location(body.watermark.column.start)
+                body.locations["watermark"] = source.location(body.watermark.column.start)
             else:
                 body.columns.append(_read_column(cursor))
-                body.places[f"column {len(body.columns) - 1}"] = source.location(part[0].start)
+                body.locations[f"column {len(body.columns) - 1}"] = source.location(part[0].start)
         except Refused as refused:
             problems += refused.problems
     return body

@@ -37,8 +37,8 @@ def read_view(
             f"AS is expected here{cursor.found()}; write CREATE MATERIALIZED VIEW {name.text} "
             "AS SELECT ..."
         )
-    places = {key: source.location(option.value.start) for key, option in options.items()}
-    places["name"] = source.location(name.start)
+    locations = {key: source.location(option.value.start) for key, option in options.items()}
+    locations["name"] = source.location(name.start)
     lateness_us = read_duration(source, options, "allowed_lateness", problems)
     retention_us = read_duration(source, options, "retention", problems)
     if not (cursor.next_is("SELECT") or cursor.next_is("WITH")):
@@ -46,7 +46,7 @@ def read_view(
     query = read_query(source, cursor.rest(), streams, problems)
     if query is None or len(problems) > before:
         fault = name_fault("view", name.text)
-        problems += [Problem(places["name"], fault)] if fault else []
+        problems += [Problem(locations["name"], fault)] if fault else []
         return None
     window = window_of(query)
     if "time_zone" in options:
@@ -84,10 +84,12 @@ def read_view(
         location=statement.location,
     )
     assert isinstance(query, Project)
-    places |= {f"output {index}": each.location for index, each in enumerate(query.columns)}
+    locations |= {f"output {index}": each.location for index, each in enumerate(query.columns)}
     read = streams_of(query)
     problems += validate_view(
-        view, {each.name: each for each in streams.values() if each and each.name in read}, places
+        view,
+        {each.name: each for each in streams.values() if each and each.name in read},
+        locations,
     )
     return view
 

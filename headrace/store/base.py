@@ -24,9 +24,9 @@ from headrace.ledger.entries import (
     PlannedTurn,
     Progress,
     Seed,
+    SinkEntry,
     StreamPartition,
     Swap,
-    Telling,
     TurnReport,
 )
 from headrace.plan.stages import Operator
@@ -117,7 +117,7 @@ class Snapshot(Protocol):
         """Return what tells this store from every other one, also one made in its place."""
         ...
 
-    def tellings(self) -> list[Telling]:
+    def sinks(self) -> list[SinkEntry]:
         """Return every sink and the version of its view that it is told of."""
         ...
 
@@ -203,7 +203,7 @@ class Store(Protocol):
         """
         ...
 
-    def tell(self, epoch: int, sinks: Sequence[tuple[Telling, Table | None]]) -> set[str]:
+    def set_sinks(self, epoch: int, sinks: Sequence[tuple[SinkEntry, Table | None]]) -> set[str]:
         """Let the ledger's sinks be these, each with the table of its view that readers see.
 
         Return those that rows wait for: all rows, where the sink is new. They are told by the next

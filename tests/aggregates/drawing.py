@@ -7,7 +7,7 @@ import pyarrow as pa
 from columns import COLUMNS, column_type, draw_columns
 from soaking import seeded, times
 
-from headrace.aggregates import PLACE
+from headrace.aggregates import TIEBREAK
 
 __all__ = ["CUTS", "RECORDS", "Drawn", "column_name", "draw"]
 
@@ -30,9 +30,9 @@ class Drawn:
             for name in COLUMNS
         }
         fields = [pa.array(each) for each in zip(*self.places, strict=True)]
-        types = [part.arrow for part in PLACE.parts]
-        arrays["place"] = pa.StructArray.from_arrays(
-            [field.cast(type) for field, type in zip(fields, types, strict=True)], PLACE.names
+        types = [part.arrow for part in TIEBREAK.parts]
+        arrays["tiebreak"] = pa.StructArray.from_arrays(
+            [field.cast(type) for field, type in zip(fields, types, strict=True)], TIEBREAK.names
         )
         arrays["parts"] = pa.array([list(each) for each in zip(*self.parts, strict=True)])
         return pa.table(arrays)

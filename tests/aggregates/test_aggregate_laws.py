@@ -112,7 +112,7 @@ def names_of(case: Case) -> list[str]:
 def partials(drawn: Drawn) -> pa.Table:
     """Evaluate all partials of all parts of all cuts in one Spark job."""
     wanted = [
-        f"{partial.format(x=column_name(x), y=column_name(y or x), place='place')} AS {name}"
+        f"{partial.format(x=column_name(x), y=column_name(y or x), tiebreak='tiebreak')} AS {name}"
         for (partial, x, y), name in STATES.items()
     ]
     session = start_spark().newSession()

@@ -98,9 +98,9 @@ def store() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def item_rows(spark: Any, made: Aggregate, column: str, by: str, relation: str) -> pa.Table:
     assert made.items is not None
-    item = made.items.item.format(x=column, place="place")
+    item = made.items.item.format(x=column, tiebreak="tiebreak")
     partials = [
-        f"{state.partial.format(x=column, place='place')} AS a0_{i}"
+        f"{state.partial.format(x=column, tiebreak='tiebreak')} AS a0_{i}"
         for i, state in enumerate(made.states)
     ]
     query = f"SELECT *, {item} AS a0_item FROM {relation}"
@@ -251,7 +251,7 @@ def test_approx_percentile_keeps_its_error_on_a_million_values(
     rng = np.random.default_rng(7)
     values = np.concatenate([rng.lognormal(0, 3, 600_000), -rng.lognormal(0, 3, 400_000)])
     frame = pa.table({"cut": pa.array(np.zeros(len(values), np.int32)), "x": values})
-    frame = frame.append_column("place", pa.nulls(len(values), pa.int32()))
+    frame = frame.append_column("tiebreak", pa.nulls(len(values), pa.int32()))
     spark.createDataFrame(frame).createOrReplaceTempView("values_")
     ordered = np.sort(values)
     shares = ("0.5", "0", "0.001", "0.25", "0.9", "0.99", "0.9999", "1")

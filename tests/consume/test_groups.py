@@ -38,7 +38,7 @@ from headrace.log import Append, EmbeddedLog, Partition, TopicSettings, records
 from headrace.log.names import GROUPS_TOPIC
 from headrace.testing.log.suite import rows, values
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 COMMIT_POINTS = {
     "group_before_append": False,
     "log_in_transaction": False,
@@ -74,7 +74,7 @@ def test_a_commit_that_dies_is_there_whole_or_not_at_all(
     first.commit([Append("out", records(["a"]), 0)])
     first.close()
     # This log has read the offsets, so it would trust the ends of their partition for a while.
-    assert find_group(log, "g").offsets == {PLACE: 1}
+    assert find_group(log, "g").offsets == {PARTITION_0: 1}
     log.append("t", records(["b"]), partition=0)
     dying = EmbeddedLog(tmp_path / "log", sync=False)
     second = join_group(dying, "g", ["t"])
@@ -143,7 +143,7 @@ def test_of_many_commits_the_newest_are_kept(tmp_path: Path) -> None:
     assert len(stored) < 60
     for each in (log, EmbeddedLog(tmp_path)):
         assert [group.name for group in list_groups(each)] == ["kept"]
-        assert find_group(each, "kept").offsets == {PLACE: 100, Partition("t", 1): 100}
+        assert find_group(each, "kept").offsets == {PARTITION_0: 100, Partition("t", 1): 100}
     log.close()
 
 
@@ -159,7 +159,7 @@ def test_a_topic_made_anew_does_not_inherit_offsets(log: EmbeddedLog, tmp_path: 
     log.create_topic("t", partitions=2)
     log.append("t", records(["c"]), partition=0)
     assert polled(member) == [b"c"]
-    assert member.assigned == [PLACE, Partition("t", 1)]
+    assert member.assigned == [PARTITION_0, Partition("t", 1)]
     # Also for one that is not at its first topic, and would begin at the end.
     member.commit()
     member.close()
@@ -210,13 +210,13 @@ def test_an_offset_that_retention_removed_is_said_and_can_be_reset(tmp_path: Pat
         log.append("t", records(["b"]), partition=0)
     log.change_topic("t", settings=TopicSettings(retention_bytes=1))
     log.maintain()
-    first = log.extents("t")[PLACE].first_offset
+    first = log.extents("t")[PARTITION_0].first_offset
     assert first > 1
     for _ in range(2):
         with pytest.raises(PositionLost, match=f"t/0@1: .* group 'g' is gone.* begins at {first} "):
             member.poll()
     member.close()
-    reset_group(log, "g", {PLACE: first})
+    reset_group(log, "g", {PARTITION_0: first})
     assert polled(join_group(log, "g", ["t"])) == [b"b"] * (5 - first)
     log.close()
 
@@ -311,7 +311,7 @@ def test_a_locked_file_is_said(log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch
     other.execute("ROLLBACK")
     other.close()
     member.commit()
-    assert find_group(log, "g").offsets == {PLACE: 1}
+    assert find_group(log, "g").offsets == {PARTITION_0: 1}
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_a_heartbeat_that_fails_shows_at_the_next_poll(
     with pytest.raises(DiskFull, match="for the test"):
         member.poll()
     assert polled(member) == []
-    assert member.assigned == [PLACE]
+    assert member.assigned == [PARTITION_0]
 
 
 def test_signs_of_life_from_before_a_reboot_are_of_the_dead(log: EmbeddedLog) -> None:
@@ -362,7 +362,7 @@ def test_signs_of_life_from_before_a_reboot_are_of_the_dead(log: EmbeddedLog) ->
     assert list_groups(log) == []
     new = join_group(log, "g", ["t"])
     assert polled(new) == []
-    assert new.assigned == [PLACE]
+    assert new.assigned == [PARTITION_0]
 
 
 def test_a_member_of_the_past_does_not_take_a_later_group_for_its_own(log: EmbeddedLog) -> None:
@@ -399,7 +399,7 @@ def test_a_member_with_an_instance_id_that_dies_is_kept_until_its_session_ends(
     assert other.assigned == []
     time.sleep(0.5)
     polled(other)
-    assert other.assigned == [PLACE]
+    assert other.assigned == [PARTITION_0]
 
 
 def test_closing_the_log_closes_its_members(log: EmbeddedLog, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from headrace.testing.log.suite import values
 
 from .conftest import Begin, MakeKafkaLog
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 SESSION_MS = 600
 QUICK = {"heartbeat.interval.ms": "100", "topic.metadata.refresh.interval.ms": "200"}
 
@@ -101,10 +101,10 @@ def test_groups_are_kafkas_and_those_of_other_prefixes_are_not_seen(
     assert message.value() == b"a"
     foreign.commit(message, asynchronous=False)
     (group,) = list_groups(log)
-    assert (group.name, group.offsets) == ("g", {PLACE: 1})
-    assert [member.partitions for member in group.members] == [(PLACE,)]
+    assert (group.name, group.offsets) == ("g", {PARTITION_0: 1})
+    assert [member.partitions for member in group.members] == [(PARTITION_0,)]
     with pytest.raises(GroupActive):
-        reset_group(log, "g", {PLACE: 0})
+        reset_group(log, "g", {PARTITION_0: 0})
     foreign.close()
     assert list_groups(make_kafka_log(prefix=prefix + "x.")) == []
     with join_group(log, "g", ["t"]) as member:
@@ -116,8 +116,8 @@ def test_the_lag_is_nothing_behind_the_marker_of_a_transaction(log: KafkaLog) ->
     log.append_all([Append(topic, records(["a"]), 0) for topic in ("t", "u")])
     with join_group(log, "g", ["t"]) as member:
         until(member, lambda: member.commit() or "g" in {group.name for group in list_groups(log)})
-        until(member, lambda: member.commit() or find_group(log, "g").offsets == {PLACE: 2})
-    assert log.extents("t")[PLACE].end_offset == 2
+        until(member, lambda: member.commit() or find_group(log, "g").offsets == {PARTITION_0: 2})
+    assert log.extents("t")[PARTITION_0].end_offset == 2
 
 
 def test_a_partition_that_is_added_later_is_read_from_its_start(log: KafkaLog) -> None:
@@ -144,7 +144,7 @@ def test_what_retention_removed_is_position_lost_and_not_skipped(
         for _ in range(2):
             with pytest.raises(PositionLost, match=r"t/0@1: .* begins at 3 and ends at 4.*'g'"):
                 until(member, lambda: False)
-    reset_group(log, "g", {PLACE: 3})
+    reset_group(log, "g", {PARTITION_0: 3})
     with join_group(log, "g", ["t"]) as member:
         assert poll(member, 1) == [b"d"]
 
@@ -189,7 +189,7 @@ def test_a_topic_made_anew_is_read_from_its_start(log: KafkaLog) -> None:
         member.commit()  # of one that is gone, too
     assert poll(member, 6) == found[-6:]
     member.commit()
-    assert find_group(log, "g").offsets == {PLACE: 6}
+    assert find_group(log, "g").offsets == {PARTITION_0: 6}
 
 
 # Who is out.
@@ -211,9 +211,9 @@ def test_who_was_taken_for_dead_commits_nothing_though_the_group_is_empty(log: K
     for appends in ([Append("out", records(["a"]), 0)], []):
         with pytest.raises(MemberFenced, match="t/0 went on without"):
             stuck.commit(appends)
-        assert find_group(log, "g").offsets == {PLACE: 2}
+        assert find_group(log, "g").offsets == {PARTITION_0: 2}
         # As if it had not been told.
-        stuck._must_poll, stuck._membership.progress.moved = False, {PLACE}
+        stuck._must_poll, stuck._membership.progress.moved = False, {PARTITION_0}
     assert values(log, Partition("out", 0)) == []
 
 
@@ -232,7 +232,7 @@ def test_output_is_committed_when_partitions_are_revoked(log: KafkaLog) -> None:
     assert values(log, Partition("out", 0)) == [b"of both"]
     # Behind the record, or behind the marker after it too.
     offsets = find_group(log, "g").offsets
-    assert offsets.keys() == {PLACE, Partition("u", 0)}
+    assert offsets.keys() == {PARTITION_0, Partition("u", 0)}
     assert set(offsets.values()) <= {1, 2}
     assert [*first.poll(timeout_s=0.3), *second.poll(timeout_s=0.3)] == []
 
@@ -249,7 +249,7 @@ def test_what_on_revoke_raises_is_raised_by_the_poll(log: KafkaLog) -> None:
         until(first, lambda: False)
     # It let go all the same.
     until(second, lambda: first.poll(timeout_s=0) or second.assigned)
-    assert sorted([*first.assigned, *second.assigned]) == [PLACE, Partition("u", 0)]
+    assert sorted([*first.assigned, *second.assigned]) == [PARTITION_0, Partition("u", 0)]
 
 
 def test_offsets_that_are_not_decided_are_waited_for(

@@ -25,7 +25,7 @@ from headrace.testing.log.suite import rows, values
 
 from .conftest import MakeKafkaLog
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 LOCK_MS = 1_000
 
 # Gives back what it gets, and so makes a dead letter of it; dies where it is told to.

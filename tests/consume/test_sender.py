@@ -26,7 +26,7 @@ from headrace.log.records import check_records, share_out
 from headrace.testing.log.sending import LONG_MS, WatchedLog, wait_until
 from headrace.testing.log.suite import values
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 
 SEND_AND_DIE = """
 import os, signal, sys
@@ -66,7 +66,7 @@ def sender_threads() -> int:
 def test_a_killed_process_keeps_what_its_futures_said(tmp_path: Path, log: EmbeddedLog) -> None:
     killed = subprocess.run([sys.executable, "-c", SEND_AND_DIE, str(tmp_path)])
     assert killed.returncode == -signal.SIGKILL
-    wait_until(lambda: values(log, PLACE) == [str(n).encode() for n in range(1000)])
+    wait_until(lambda: values(log, PARTITION_0) == [str(n).encode() for n in range(1000)])
 
 
 def test_a_process_that_forgets_its_senders_ends_with_a_warning(
@@ -77,7 +77,7 @@ def test_a_process_that_forgets_its_senders_ends_with_a_warning(
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.count("ResourceWarning: A Sender was not closed") >= 1
     assert "1 records handed over to a Sender that nobody closed are lost" in ended.stderr
-    assert values(log, PLACE) == [b"acknowledged"]
+    assert values(log, PARTITION_0) == [b"acknowledged"]
 
 
 def test_a_forgotten_sender_sends_what_it_has_and_is_collected_with_a_warning(
@@ -91,7 +91,7 @@ def test_a_forgotten_sender_sends_what_it_has_and_is_collected_with_a_warning(
         future.result(10)
         wait_until(lambda: sender_threads() == 0)
         gc.collect()
-    assert values(log, PLACE) == [b"x"]
+    assert values(log, PARTITION_0) == [b"x"]
 
 
 def test_an_idle_thread_ends_and_comes_again(
@@ -100,7 +100,7 @@ def test_an_idle_thread_ends_and_comes_again(
     monkeypatch.setattr(sender_module, "IDLE_S", 0.01)
     with Sender(log, linger_ms=0) as sender:
         for n in range(3):
-            assert sender.send("t", "x").result(10) == Sent(PLACE, n)
+            assert sender.send("t", "x").result(10) == Sent(PARTITION_0, n)
             wait_until(lambda: sender_threads() == 0)
     with Sender(log):
         pass  # one that never sent anything is closed at once
@@ -131,8 +131,8 @@ def test_an_interrupt_leaves_a_sender_that_can_be_closed(log: EmbeddedLog, call:
         calls[call]()
     watched.gate.set()
     sender.close()
-    assert sent.result(0) == Sent(PLACE, 0)
-    assert values(log, PLACE) == [b"x"]
+    assert sent.result(0) == Sent(PARTITION_0, 0)
+    assert values(log, PARTITION_0) == [b"x"]
 
 
 def test_a_forked_child_has_no_part_in_a_sender(log: EmbeddedLog) -> None:
@@ -153,8 +153,8 @@ def test_a_forked_child_has_no_part_in_a_sender(log: EmbeddedLog) -> None:
             os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     sender.close()
-    assert sent.result(0) == Sent(PLACE, 1)
-    assert values(log, PLACE) == [b"child", b"parent"]
+    assert sent.result(0) == Sent(PARTITION_0, 1)
+    assert values(log, PARTITION_0) == [b"child", b"parent"]
 
 
 def test_a_callback_may_send_but_not_wait(log: EmbeddedLog) -> None:
@@ -184,7 +184,7 @@ def test_a_callback_may_send_but_not_wait(log: EmbeddedLog) -> None:
     assert done.wait(10)
     assert len(told) == 2
     sender.close()
-    assert values(log, PLACE) == [b"zeroth", b"first", b"second"]
+    assert values(log, PARTITION_0) == [b"zeroth", b"first", b"second"]
 
 
 def test_a_callback_is_refused_room_at_once(log: EmbeddedLog) -> None:
@@ -216,7 +216,7 @@ def test_a_flush_gives_up_in_time_and_drops_nothing(log: EmbeddedLog) -> None:
             sender.flush(0.01)
         watched.gate.set()
         sender.flush()
-        assert values(log, PLACE) == [b"x"]
+        assert values(log, PARTITION_0) == [b"x"]
 
 
 def test_a_quiet_topic_is_sent_while_a_busy_one_fills_batches(log: EmbeddedLog) -> None:

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from headrace.engine.time.marking import Marking
 from headrace.engine.time.timekeeping import Timekeeper
 from headrace.engine.turn.outset import passed, set_out
-from headrace.engine.unit import Source, Unit
+from headrace.engine.unit import Unit, UnitStream
 from headrace.ledger.entries import Progress, StreamPartition
 from headrace.project.settings import Settings
 from headrace.sql import parse_project
 from headrace.time.clocks import Clock, Mark
-from headrace.time.markers import MarkerBook, Marks, Place, chain
+from headrace.time.markers import Coordinates, MarkerBook, Marks, chain
 
 MAX_US = 60_000_000
 [ADAPTIVE] = parse_project(
@@ -57,7 +57,7 @@ def test_the_watermark_of_a_stream_does_not_sink_with_a_new_partition(
     histories: list[list[tuple[int | None, int | None]]],
 ) -> None:
     time = InMemory()
-    main = Unit("main", Settings(), {"clicks": Source(ADAPTIVE, owned=True)})
+    main = Unit("main", Settings(), {"clicks": UnitStream(ADAPTIVE, owned=True)})
     for number, history in enumerate(histories):
         marks = [Mark(at, at, *step) for at, step in enumerate(history)]
         clock = Clock(delay_us=ADAPTIVE.delay_us).moved(0).marked(marks)
@@ -73,14 +73,17 @@ def test_the_watermark_of_a_stream_does_not_sink_with_a_new_partition(
 
 
 def test_markers_of_a_new_partition_are_needed_until_every_unit_has_noticed_it() -> None:
-    sources = {"clicks": Source(ADAPTIVE, owned=True)}
-    elsewhere = {"clicks": Source(replace(ADAPTIVE, topic="elsewhere"), owned=True)}
+    streams = {"clicks": UnitStream(ADAPTIVE, owned=True)}
+    elsewhere = {"clicks": UnitStream(replace(ADAPTIVE, topic="elsewhere"), owned=True)}
     p0, p1 = StreamPartition("clicks", 0), StreamPartition("clicks", 1)
-    main = Unit("main", Settings(), sources, progress={p0: Progress(10), p1: Progress(50)})
-    slow = Unit("slow", Settings(), sources, progress={p0: Progress(5)})
+    main = Unit("main", Settings(), streams, progress={p0: Progress(10), p1: Progress(50)})
+    slow = Unit("slow", Settings(), streams, progress={p0: Progress(5)})
     other = Unit("other", Settings(), elsewhere, progress={p0: Progress(1)})
-    assert passed([main]) == {Place("clicks", "clicks", 0): 10, Place("clicks", "clicks", 1): 50}
+    assert passed([main]) == {
+        Coordinates("clicks", "clicks", 0): 10,
+        Coordinates("clicks", "clicks", 1): 50,
+    }
     found = passed([main, slow, other])
-    assert found[Place("clicks", "clicks", 0)] == 5
-    assert found[Place("clicks", "clicks", 1)] == 0
-    assert found[Place("clicks", "elsewhere", 0)] == 1
+    assert found[Coordinates("clicks", "clicks", 0)] == 5
+    assert found[Coordinates("clicks", "clicks", 1)] == 0
+    assert found[Coordinates("clicks", "elsewhere", 0)] == 1

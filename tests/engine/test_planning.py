@@ -16,7 +16,7 @@ import pytest
 
 from headrace.engine.turn.outset import Outset
 from headrace.engine.turn.planning import Planner
-from headrace.engine.unit import Source, Unit
+from headrace.engine.unit import Unit, UnitStream
 from headrace.errors import PositionLost, Unreachable
 from headrace.ledger.entries import MAIN, PlannedTurn, Progress, StreamPartition
 from headrace.log import Appended, EmbeddedLog, Range, TopicSettings, records
@@ -49,7 +49,7 @@ class Desk:
         """Begin a new engine's planner, with the main unit at these places or at the start."""
         self.store = DuckDBStore(self.folder / "store.duckdb")
         [stream] = parse_project({"test.sql": self.definitions}).streams
-        self.main = Unit(MAIN, Settings(), sources={"clicks": Source(stream, owned=True)})
+        self.main = Unit(MAIN, Settings(), streams={"clicks": UnitStream(stream, owned=True)})
         begin = Progress(clock=Clock(delay_us=stream.delay_us))
         for place in self.log.extents("clicks"):
             key = StreamPartition("clicks", place.number)
@@ -87,7 +87,7 @@ class Desk:
         return planned
 
     def take(self, planned: PlannedTurn, outset: Outset) -> None:
-        source = self.main.sources["clicks"]
+        source = self.main.streams["clicks"]
         progress, summaries = dict(outset.progress), []
         for _, range in planned.ranges:
             stamper = outset.stamper(source.stream, range, source.decoder(frozenset({"ts"})))

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace.engine.gears.splits import Assignment, assign, check_joined
-from headrace.engine.gears.stamping import Dead, Summary
+from headrace.engine.gears.stamping import SideRecords, Summary
 from headrace.engine.turn.outset import Outset
 from headrace.errors import PositionLost
 from headrace.ledger.entries import Progress, Seed, StreamPartition
@@ -74,7 +74,7 @@ def test_without_an_event_time_there_is_no_clock_to_look_for(tmp_path: Path) -> 
 
 
 def summary(start: int, end: int, clock: Clock) -> Summary:
-    nothing = Dead(pa.array([], pa.int64()), pa.array([], pa.string()))
+    nothing = SideRecords(pa.array([], pa.int64()), pa.array([], pa.string()))
     whole = Range(Partition("clicks", 0), start, end)
     return Summary("clicks", whole, end - start, end - start, 0, 0, nothing, clock)
 

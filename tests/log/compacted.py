@@ -5,7 +5,7 @@ from pathlib import Path
 from headrace.log import EmbeddedLog, Partition, Producer, TopicSettings, records
 from headrace.testing.log.suite import rows
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 TOMBSTONE_MS = 1_000
 COMPACTED = TopicSettings(compact=True, tombstone_ms=TOMBSTONE_MS)
 
@@ -33,7 +33,7 @@ def put(log: EmbeddedLog, text: str | None, *keys: str, producer: Producer | Non
 
 
 def pairs(log: EmbeddedLog) -> list[tuple[bytes, bytes | None]]:
-    return [(row["key"], row["value"]) for row in rows(log, PLACE)]
+    return [(row["key"], row["value"]) for row in rows(log, PARTITION_0)]
 
 
 def names(path: Path) -> list[str]:

@@ -23,7 +23,7 @@ from headrace.log.embedded import appender, background
 from headrace.log.embedded.files import OpenFile
 from headrace.testing.log.suite import values
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 
 APPEND_AND_DIE = """
 import os, signal, sys, threading
@@ -45,9 +45,9 @@ def make_log(path: Path) -> EmbeddedLog:
 
 def wait_for_values(log: EmbeddedLog, expected: list[bytes]) -> None:
     deadline = time.monotonic() + 5
-    while values(log, PLACE) != expected and time.monotonic() < deadline:
+    while values(log, PARTITION_0) != expected and time.monotonic() < deadline:
         time.sleep(0.005)
-    assert values(log, PLACE) == expected
+    assert values(log, PARTITION_0) == expected
 
 
 def sync_threads() -> list[threading.Thread]:
@@ -87,10 +87,10 @@ def test_what_is_not_synced_is_not_shown(tmp_path: Path, monkeypatch: pytest.Mon
     with syncs_held_up(monkeypatch):
         for n, value in enumerate("abc", 1):
             done = log.append("t", records([value]), partition=0, acks=1)
-            assert done.ranges == [Range(PLACE, n, n + 1)]
-        assert values(log, PLACE) == [b"first"]
+            assert done.ranges == [Range(PARTITION_0, n, n + 1)]
+        assert values(log, PARTITION_0) == [b"first"]
     log.append("t", records(["d"]), partition=0)
-    assert values(log, PLACE) == [b"first", b"a", b"b", b"c", b"d"]
+    assert values(log, PARTITION_0) == [b"first", b"a", b"b", b"c", b"d"]
     log.close()
 
 
@@ -103,7 +103,7 @@ def test_one_sync_serves_all_that_was_appended_before_it(
             log.append("t", records([str(n)]), partition=0, acks=1)
     log.close()
     assert 1 <= len(synced) <= 2
-    assert len(values(EmbeddedLog(tmp_path), PLACE)) == 50
+    assert len(values(EmbeddedLog(tmp_path), PARTITION_0)) == 50
 
 
 def test_closing_syncs_what_is_left_and_ends_the_thread(tmp_path: Path) -> None:
@@ -152,10 +152,10 @@ def test_the_next_append_raises_that_a_sync_failed(
     log.append("t", records(["elsewhere"]), partition=1)
     with pytest.raises(kind, match=r"may be lost .* Nothing of this append was stored"):
         log.append("t", records(["c"]), partition=0)
-    assert values(log, PLACE) == [b"a"]
+    assert values(log, PARTITION_0) == [b"a"]
     log.append("t", records(["d"]), partition=0, acks=1)
     log.close()
-    assert values(EmbeddedLog(tmp_path), PLACE) == [b"a", b"d"]
+    assert values(EmbeddedLog(tmp_path), PARTITION_0) == [b"a", b"d"]
 
 
 def test_closing_raises_that_a_sync_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_closing_raises_that_a_sync_failed(tmp_path: Path, monkeypatch: pytest.M
         with pytest.raises(LogError, match=r"t/[01]: .* may be lost .*and 1 more"):
             log.close()
     log.close()
-    assert values(EmbeddedLog(tmp_path), PLACE) == []
+    assert values(EmbeddedLog(tmp_path), PARTITION_0) == []
 
 
 def test_a_cut_that_another_log_made_is_told_too(
@@ -193,7 +193,7 @@ def test_a_cut_that_another_log_made_is_told_too(
         may_sync.set()
         with pytest.raises(LogError, match="t/0: records before offset 1"):
             log.close()
-    assert values(EmbeddedLog(tmp_path), PLACE) == [b"c"]
+    assert values(EmbeddedLog(tmp_path), PARTITION_0) == [b"c"]
 
 
 def test_a_deleted_topic_fails_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,11 +208,11 @@ def test_a_deleted_topic_fails_nobody(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_killed_process_loses_nothing_that_was_written(tmp_path: Path) -> None:
     reader = make_log(tmp_path)
     reader.append("t", records(["first"]), partition=0)
-    assert values(reader, PLACE) == [b"first"]
+    assert values(reader, PARTITION_0) == [b"first"]
     killed = subprocess.run([sys.executable, "-c", APPEND_AND_DIE, str(tmp_path)])
     assert killed.returncode == -signal.SIGKILL
     wait_for_values(reader, [b"first", b"a", b"b"])  # though nobody appends any more
-    assert values(EmbeddedLog(tmp_path), PLACE) == [b"first", b"a", b"b"]
+    assert values(EmbeddedLog(tmp_path), PARTITION_0) == [b"first", b"a", b"b"]
 
 
 def test_a_forked_child_uses_the_log_whatever_the_parent_was_doing(
@@ -243,4 +243,4 @@ def test_a_forked_child_uses_the_log_whatever_the_parent_was_doing(
     assert os.waitpid(child, 0)[1] == 0
     may_sync.set()
     log.close()
-    assert values(EmbeddedLog(tmp_path), PLACE) == [b"parent", b"child"]
+    assert values(EmbeddedLog(tmp_path), PARTITION_0) == [b"parent", b"child"]

@@ -25,7 +25,7 @@ from headrace.log.embedded.listing import list_files, list_replaced
 from headrace.testing.log.suite import rows, values
 from log.compacted import (
     COMPACTED,
-    PLACE,
+    PARTITION_0,
     TOMBSTONE_MS,
     Clock,
     make_log,
@@ -53,7 +53,7 @@ class Model:
         texts = [None if chance.random() < 0.3 else os.urandom(20) for _ in keys]
         table = records(texts, keys=keys, headers=[{"h": key} for key in keys])
         (written,) = self.log.append("t", table, partition=0).ranges
-        for row in rows(self.log, PLACE, written.start, written.end):
+        for row in rows(self.log, PARTITION_0, written.start, written.end):
             self.appended[row["offset"]] = row
             self.newest[row["key"]] = row["offset"]
 
@@ -63,9 +63,9 @@ class Model:
                 self.first_pass_ms.setdefault(offset, self.clock.ms)
 
     def check(self, log: EmbeddedLog, *, fully: bool) -> None:
-        first, end = log.extents("t")[PLACE]
+        first, end = log.extents("t")[PARTITION_0]
         assert end == len(self.appended)
-        left = rows(log, PLACE)
+        left = rows(log, PARTITION_0)
         offsets = [row["offset"] for row in left]
         assert offsets == sorted(offsets)
         assert left == [self.appended[offset] for offset in offsets]
@@ -83,10 +83,10 @@ class Model:
             assert set(offsets) <= set(self.newest.values())
         for start in (first, (first + end) // 2, max(first, end - 3)):
             expected = [offset for offset in offsets if offset >= start]
-            assert [row["offset"] for row in rows(log, PLACE, start)] == expected
+            assert [row["offset"] for row in rows(log, PARTITION_0, start)] == expected
         for back_ms in (0, 50, 2_000):
             time_us = self.clock() - back_ms * 1000
-            found = log.offset_at(PLACE, time_us)
+            found = log.offset_at(PARTITION_0, time_us)
             time = datetime.fromtimestamp(time_us / 1e6, UTC)
             assert all((row["offset"] >= found) == (row["arrival"] >= time) for row in left)
 
@@ -130,15 +130,15 @@ def test_random_histories_against_a_model(
         for split in splits:
             start, end = split.range.start, split.range.end
             read = [row for batch in split.read() for row in batch.to_pylist()]
-            assert read == rows(log, PLACE, start, end)
-        whole = Range(PLACE, *log.extents("t")[PLACE])
+            assert read == rows(log, PARTITION_0, start, end)
+        whole = Range(PARTITION_0, *log.extents("t")[PARTITION_0])
         splits = pickle.loads(pickle.dumps(log.splits(whole, max_records=17)))
     for _ in range(40 if limited else 2):
         model.note_pass()
         log.compact("t")
         clock.ms += TOMBSTONE_MS
     model.check(log, fully=True)
-    assert None not in values(log, PLACE)
+    assert None not in values(log, PARTITION_0)
     assert sound(log)
     assert sound(other)
     assert {name for name in names(tmp_path) if not name.endswith(".log")} == {
@@ -180,9 +180,9 @@ def test_a_tombstone_of_one_pass_does_not_wake_the_dead(tmp_path: Path, clock: C
     assert pairs(log) == [(b"gone", None)]
     log.maintain()
     assert pairs(log) == []
-    assert log.extents("t")[PLACE] == Extent(0, 2)
-    assert log.offset_at(PLACE, 0) == 2
-    assert log.measure(Range(PLACE, 0, 2)) > 0
+    assert log.extents("t")[PARTITION_0] == Extent(0, 2)
+    assert log.offset_at(PARTITION_0, 0) == 2
+    assert log.measure(Range(PARTITION_0, 0, 2)) > 0
     put(log, "new", "gone")
     assert pairs(EmbeddedLog(tmp_path)) == [(b"gone", b"new")]
 
@@ -198,7 +198,7 @@ def test_records_without_a_key_from_before_stay_for_ever(tmp_path: Path, clock: 
     for _ in range(3):
         log.compact("t")
         clock.ms += 2 * TOMBSTONE_MS
-    keyless = [row["value"] for row in rows(log, PLACE) if row["key"] is None]
+    keyless = [row["value"] for row in rows(log, PARTITION_0) if row["key"] is None]
     assert keyless == [value for n in range(20) for value in (b"%d" % n, None)]
     assert pairs(log)[-1] == (b"k", b"19")
     assert len(pairs(log)) == 41

@@ -22,7 +22,7 @@ from headrace.log.embedded.listing import list_replaced
 from headrace.testing.log.suite import rows
 from log.compacting import KEYS, SEGMENT_BYTES
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 COMPACTING = Path(__file__).with_name("compacting.py")
 COMPACTED = TopicSettings(compact=True)
 SECONDS = times(2)
@@ -46,7 +46,7 @@ def start(path: Path, name: str, rounds: int, **environment: str) -> subprocess.
 
 
 def newest(log: EmbeddedLog) -> dict[bytes, bytes]:
-    return {row["key"]: row["value"] for row in rows(log, PLACE)}
+    return {row["key"]: row["value"] for row in rows(log, PARTITION_0)}
 
 
 def files(path: Path) -> set[str]:
@@ -80,7 +80,7 @@ def test_a_compactor_killed_at_a_fault_point_leaves_old_or_new(tmp_path: Path, p
         "lock",
     }
     for each in (log, read_before, EmbeddedLog(tmp_path)):
-        assert len(rows(each, PLACE)) == len(KEYS) + 1
+        assert len(rows(each, PARTITION_0)) == len(KEYS) + 1
         assert newest(each) == {b"once": b"kept", **expected}
 
 
@@ -107,7 +107,7 @@ def test_compactors_killed_at_random_lose_nothing(tmp_path: Path) -> None:
         assert value in (b"c%d-%d" % (crash, rounds[-1]), b"c%d-%d" % (crash, rounds[-1] + 1))
         assert not [segment for segment in log.verify("t") if segment.damages]
     log.compact("t")
-    assert len(rows(log, PLACE)) == len(KEYS) + 1
+    assert len(rows(log, PARTITION_0)) == len(KEYS) + 1
 
 
 @pytest.mark.soak
@@ -129,15 +129,15 @@ def test_appends_reads_and_splits_go_on_while_it_compacts(tmp_path: Path) -> Non
 
     def read(log: EmbeddedLog) -> None:
         appended = done["append"]
-        check(rows(log, PLACE), appended)
+        check(rows(log, PARTITION_0), appended)
 
     def read_splits(log: EmbeddedLog) -> None:
         appended = done["append"]
-        whole = Range(PLACE, *log.extents("t")[PLACE])
+        whole = Range(PARTITION_0, *log.extents("t")[PARTITION_0])
         splits = log.splits(whole, max_records=700)
         time.sleep(0.02)  # so that it is compacted meanwhile
         check([row for s in splits for batch in s.read() for row in batch.to_pylist()], appended)
-        log.offset_at(PLACE, time.time_ns() // 1000)
+        log.offset_at(PARTITION_0, time.time_ns() // 1000)
         log.measure(whole)
 
     def check(found: list[Any], appended: int) -> None:
@@ -168,5 +168,5 @@ def test_appends_reads_and_splits_go_on_while_it_compacts(tmp_path: Path) -> Non
     assert failures == []
     assert min(done[action.__name__] for action in actions) > 5
     log.compact("t")
-    assert len(rows(log, PLACE)) == done["append"] + 20
+    assert len(rows(log, PARTITION_0)) == done["append"] + 20
     assert not [segment for segment in log.verify("t") if segment.damages]

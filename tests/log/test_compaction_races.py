@@ -27,7 +27,7 @@ from headrace.log.embedded.listing import list_files, list_replaced
 from headrace.testing.log.suite import rows, values
 from log.compacted import (
     COMPACTED,
-    PLACE,
+    PARTITION_0,
     Clock,
     make_log,
     names,
@@ -45,10 +45,10 @@ def test_what_others_do_in_the_middle_of_a_pass(tmp_path: Path, clock: Clock) ->
         other = EmbeddedLog(tmp_path / point, clock=clock, segment_bytes=2_000)
         for n in range(60):
             put(log, str(n), f"k{n % 6}")
-        before = rows(log, PLACE)
-        on_its_way = other.read(Range(PLACE, 0, 60), max_batch_records=1)
+        before = rows(log, PARTITION_0)
+        on_its_way = other.read(Range(PARTITION_0, 0, 60), max_batch_records=1)
         ahead = [next(on_its_way).to_pylist()[0]]
-        (split,) = other.splits(Range(PLACE, 3, 59), max_records=1000)
+        (split,) = other.splits(Range(PARTITION_0, 3, 59), max_records=1000)
 
         def meddle(
             log: EmbeddedLog = log, other: EmbeddedLog = other, before: list[Any] = before
@@ -56,7 +56,7 @@ def test_what_others_do_in_the_middle_of_a_pass(tmp_path: Path, clock: Clock) ->
             for each in (log, other):
                 put(each, "meanwhile", "k0")
                 each.append_all([Append("t", records(["together"], keys=["k1"]), 0)])
-                assert rows(each, PLACE, 0, 60) == before
+                assert rows(each, PARTITION_0, 0, 60) == before
                 each.compact("t")  # one compactor at a time: this one does nothing
                 each.maintain()
 
@@ -68,7 +68,7 @@ def test_what_others_do_in_the_middle_of_a_pass(tmp_path: Path, clock: Clock) ->
         for each in (log, other, EmbeddedLog(tmp_path / point)):
             assert pairs(each) == expected
             assert sound(each)
-        after = [row for row in rows(log, PLACE) if row["offset"] < 60]
+        after = [row for row in rows(log, PARTITION_0) if row["offset"] < 60]
         read = [row for batch in split.read() for row in batch.to_pylist()]
         assert read == [row for row in after if 3 <= row["offset"] < 59]
         rest = [row for batch in on_its_way for row in batch.to_pylist()]
@@ -79,10 +79,10 @@ def test_a_reader_who_has_mapped_the_old_files_notices(tmp_path: Path, clock: Cl
     log, other = make_log(tmp_path, clock), EmbeddedLog(tmp_path)
     for n in range(40):
         put(log, str(n), "k", f"only-{n}")
-        assert len(rows(other, PLACE)) == 2 * n + 2
-    reader = other._reader(PLACE)
+        assert len(rows(other, PARTITION_0)) == 2 * n + 2
+    reader = other._reader(PARTITION_0)
     log.compact("t")
-    assert len(rows(other, PLACE)) == 41
+    assert len(rows(other, PARTITION_0)) == 41
     listed = {file.path for file in list_files(tmp_path / "t" / "0")}
     assert set(reader._segments) <= listed  # nothing keeps the bytes of removed files
     ends = read_ends(tmp_path / "t" / "0" / "ends")
@@ -95,11 +95,11 @@ def test_ends_from_before_a_compaction_still_read(tmp_path: Path, clock: Clock) 
     for n in range(40):
         put(log, str(n), "k", f"only-{n}")
     other = EmbeddedLog(tmp_path, clock=clock)
-    old = other._appender(PLACE).ends()
+    old = other._appender(PARTITION_0).ends()
     put(log, "new", "k")
     log.compact("t")
-    reader = other._reader(PLACE)
-    whole = Range(PLACE, 0, 80)
+    reader = other._reader(PARTITION_0)
+    whole = Range(PARTITION_0, 0, 80)
     read = [row for batch in reader.read(whole, old, max_batch_records=99) for row in batch["key"]]
     assert len(read) == 40  # the newest of "k" came later
     assert reader.measure(whole, old) > 0
@@ -125,11 +125,11 @@ def test_retention_goes_on_under_a_pass(tmp_path: Path, clock: Clock) -> None:
 
         faults.arm(point, expire)
         log.compact("t")
-        first, end = log.extents("t")[PLACE]
+        first, end = log.extents("t")[PARTITION_0]
         assert 0 < first < end == 60
-        assert [row["offset"] for row in rows(log, PLACE)] == list(range(first, 60))
+        assert [row["offset"] for row in rows(log, PARTITION_0)] == list(range(first, 60))
         log.compact("t")
-        assert [row["offset"] for row in rows(log, PLACE)] == list(range(max(first, 40), 60))
+        assert [row["offset"] for row in rows(log, PARTITION_0)] == list(range(max(first, 40), 60))
         assert sound(log)
         assert list_replaced(tmp_path / point / "t" / "0") == []
 
@@ -150,7 +150,7 @@ def test_a_topic_made_anew_under_a_pass_is_not_touched_by_it(tmp_path: Path, clo
         faults.arm(point, make_anew)
         log.compact("t")
         for each in (log, other, EmbeddedLog(tmp_path / point)):
-            assert values(each, PLACE) == [b"new-%d" % n for n in range(60)]
+            assert values(each, PARTITION_0) == [b"new-%d" % n for n in range(60)]
             assert sound(each)
         log.compact("t")
         assert pairs(other) == [(b"k", b"new-59")]
@@ -164,7 +164,7 @@ def test_a_producer_is_stored_once_after_compaction(tmp_path: Path, clock: Clock
     for _ in range(3):
         log.compact("t")
         for each in (log, EmbeddedLog(tmp_path, segment_bytes=2_000)):
-            assert [each.last_sequence(PLACE, f"p{n}") for n in range(4)] == [36, 37, 38, 39]
+            assert [each.last_sequence(PARTITION_0, f"p{n}") for n in range(4)] == [36, 37, 38, 39]
             again = records(["again"], keys=["k"])
             for sent in (Producer("p0", 1, 0), Producer("p3", 1, 39), Producer("z", 1, 5)):
                 assert each.append("t", again, partition=0, producer=sent).duplicate
@@ -172,9 +172,9 @@ def test_a_producer_is_stored_once_after_compaction(tmp_path: Path, clock: Clock
     # Without ends all is found in the last segment, which compaction left alone.
     (tmp_path / "t" / "0" / "ends").unlink()
     again = EmbeddedLog(tmp_path)
-    assert again.last_sequence(PLACE, "p1") == 37
-    assert again.extents("t")[PLACE].first_offset == 0
-    assert len(rows(again, PLACE)) == len(rows(log, PLACE))
+    assert again.last_sequence(PARTITION_0, "p1") == 37
+    assert again.extents("t")[PARTITION_0].first_offset == 0
+    assert len(rows(again, PARTITION_0)) == len(rows(log, PARTITION_0))
 
 
 @pytest.mark.parametrize("clean", [False, True])
@@ -211,8 +211,8 @@ def test_a_full_disk_stops_a_pass_and_nothing_goes(
     log = make_log(tmp_path, clock)
     for n in range(60):
         put(log, str(n), f"k{n % 25}")
-    log._appender(PLACE).seal()
-    before, left = names(tmp_path), rows(log, PLACE)
+    log._appender(PARTITION_0).seal()
+    before, left = names(tmp_path), rows(log, PARTITION_0)
 
     def refuse(descriptor: int, data: bytes, position: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -223,7 +223,7 @@ def test_a_full_disk_stops_a_pass_and_nothing_goes(
             log.compact("t")
         log.maintain()
     assert names(tmp_path) == before
-    assert rows(log, PLACE) == left
+    assert rows(log, PARTITION_0) == left
     log.compact("t")
     assert len(pairs(log)) == 25
 
@@ -255,7 +255,7 @@ def test_any_flipped_byte_of_a_compacted_segment_is_found(tmp_path: Path, clock:
         found = [damage for segment in fresh.verify("t") for damage in segment.damages]
         assert found, f"byte {at}"
         with pytest.raises(LogDamaged, match=str(file)):
-            values(fresh, PLACE)
+            values(fresh, PARTITION_0)
 
 
 def test_a_lost_compacted_file_is_missed(tmp_path: Path, clock: Clock) -> None:
@@ -268,7 +268,7 @@ def test_a_lost_compacted_file_is_missed(tmp_path: Path, clock: Clock) -> None:
     put(log, "x", "k1")
     fresh = EmbeddedLog(tmp_path, segment_bytes=2_000)
     with pytest.raises(LogDamaged, match=f"t/0@{lost.base_offset}: the file is gone"):
-        values(fresh, PLACE)
+        values(fresh, PARTITION_0)
     with pytest.raises(LogDamaged, match=f"t/0@{lost.base_offset}: the file is gone"):
         fresh.compact("t")
     found = [damage for segment in fresh.verify("t") for damage in segment.damages]

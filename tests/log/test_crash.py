@@ -16,7 +16,7 @@ from soaking import seeded, times
 from headrace.log import EmbeddedLog, Partition, records
 from headrace.testing.log.suite import rows, values
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 APPENDING = Path(__file__).with_name("appending.py")
 BATCH_RECORDS = 3
 LOG_FAULTS = ["log_torn", "log_before_sync", "log_before_acknowledge"]
@@ -49,8 +49,8 @@ def kill(process: subprocess.Popen[str]) -> list[int]:
 def batches_of(path: Path) -> list[tuple[str, int]]:
     """Return (name, number) of the batches in the log, after checking that each is whole."""
     log = EmbeddedLog(path)
-    seen = [str(value, "ascii").rsplit("-", 2) for value in values(log, PLACE) if value]
-    assert [row["offset"] for row in rows(log, PLACE)] == list(range(len(seen)))
+    seen = [str(value, "ascii").rsplit("-", 2) for value in values(log, PARTITION_0) if value]
+    assert [row["offset"] for row in rows(log, PARTITION_0)] == list(range(len(seen)))
     log.close()
     whole = [seen[at : at + BATCH_RECORDS] for at in range(0, len(seen), BATCH_RECORDS)]
     for batch in whole:
@@ -153,14 +153,14 @@ def test_a_torn_tail_is_never_served(tmp_path: Path) -> None:
     log = EmbeddedLog(tmp_path)
     log.create_topic("t", partitions=1)
     log.append("t", records(["a"]), partition=0)
-    assert values(log, PLACE) == [b"a"]
+    assert values(log, PARTITION_0) == [b"a"]
     (segment,) = (tmp_path / "t" / "0").glob("*.log")
     whole = segment.read_bytes()
     for torn in (b"\0" * 100, whole[40:60], whole[40:-8], whole[40:], b"HRB\x01" * 30):
         segment.write_bytes(whole + torn)
         for reader in (log, EmbeddedLog(tmp_path)):
-            assert values(reader, PLACE) == [b"a"]
+            assert values(reader, PARTITION_0) == [b"a"]
     segment.write_bytes(whole + whole[:-8])
     log.append("t", records(["b"]), partition=0)
     for reader in (log, EmbeddedLog(tmp_path)):
-        assert values(reader, PLACE) == [b"a", b"b"]
+        assert values(reader, PARTITION_0) == [b"a", b"b"]

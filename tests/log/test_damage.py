@@ -13,7 +13,7 @@ from headrace.log import Appended, EmbeddedLog, Partition, Producer, Range, reco
 from headrace.log.embedded.ends import Ends, Mark, read_ends, write_ends
 from headrace.testing.log.suite import values
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 
 
 def fill(path: Path, *, batches: int = 6, segment_bytes: int = 1 << 20) -> EmbeddedLog:
@@ -45,11 +45,11 @@ def test_any_flipped_byte_of_an_acknowledged_batch_is_found(tmp_path: Path) -> N
         segment.write_bytes(broken)
         for reader in (log, EmbeddedLog(tmp_path)):
             with pytest.raises(LogDamaged) as raised:
-                values(reader, PLACE)
+                values(reader, PARTITION_0)
             for part in (str(segment), f"byte {starts[1]}", "t/0@3"):
                 assert part in str(raised.value)
             # What stands before the damage can still be read.
-            list(reader.read(Range(PLACE, 0, 3)))
+            list(reader.read(Range(PARTITION_0, 0, 3)))
     assert len(segment.read_bytes()) == len(whole)
 
 
@@ -58,7 +58,10 @@ def test_a_file_shorter_than_the_acknowledged_end_is_damaged(tmp_path: Path) -> 
     (segment,) = segments(tmp_path)
     os.truncate(segment, segment.stat().st_size - 8)
     log = EmbeddedLog(tmp_path)
-    for call in (lambda: values(log, PLACE), lambda: log.append("t", records(["x"]), partition=0)):
+    for call in (
+        lambda: values(log, PARTITION_0),
+        lambda: log.append("t", records(["x"]), partition=0),
+    ):
         with pytest.raises(LogDamaged, match="the file ends within a batch"):
             call()
 
@@ -88,7 +91,7 @@ def test_lost_ends_are_found_again(tmp_path: Path, segment_bytes: int, ends: byt
     for round_number in range(2):
         file.unlink() if ends is None else file.write_bytes(ends)
         for log in (old, EmbeddedLog(tmp_path)):
-            assert values(log, PLACE) == EXPECTED + [b"x"] * round_number
+            assert values(log, PARTITION_0) == EXPECTED + [b"x"] * round_number
         retry = old.append("t", records(["y"]), partition=0, producer=Producer("p", 1, 5))
         assert retry == Appended([], duplicate=True)
         old.append("t", records(["x"]), partition=0)
@@ -100,7 +103,7 @@ def test_one_garbled_slot_of_the_ends_loses_nothing(tmp_path: Path) -> None:
     whole = file.read_bytes()
     for slot in (0, 128):
         file.write_bytes(whole[: slot + 30] + b"\xee" + whole[slot + 31 :])
-        assert values(EmbeddedLog(tmp_path), PLACE) == EXPECTED
+        assert values(EmbeddedLog(tmp_path), PARTITION_0) == EXPECTED
 
 
 @pytest.mark.parametrize("segment_bytes", [1, 1200, 1 << 20])
@@ -120,9 +123,9 @@ def test_ends_older_than_the_segments_are_brought_up_to_date(
         shutil.copytree(tmp_path / "t", copy / "t")
         (copy / "t" / "0" / "ends").write_bytes(page)
         again = EmbeddedLog(copy)
-        assert values(again, PLACE) == EXPECTED
+        assert values(again, PARTITION_0) == EXPECTED
         again.append("t", records(["x"]), partition=0)
-        assert values(EmbeddedLog(copy), PLACE) == [*EXPECTED, b"x"]
+        assert values(EmbeddedLog(copy), PARTITION_0) == [*EXPECTED, b"x"]
 
 
 @pytest.mark.parametrize("made", [False, True])
@@ -139,12 +142,12 @@ def test_a_roll_that_died_half_way_is_finished(tmp_path: Path, made: bool) -> No
             other.append("t", records(["x"]), partition=0)
     write_ends(file, Ends(ends.generation + 9, ends.cuts, announced, announced))
     for reader in (log, EmbeddedLog(tmp_path)):
-        assert values(reader, PLACE) == EXPECTED
+        assert values(reader, PARTITION_0) == EXPECTED
     retry = log.append("t", records(["y"]), partition=0, producer=Producer("p", 1, 5))
     assert retry == Appended([], duplicate=True)
     log.append("t", records(["x"]), partition=0)
     for reader in (log, EmbeddedLog(tmp_path)):
-        assert values(reader, PLACE) == [*EXPECTED, b"x"]
+        assert values(reader, PARTITION_0) == [*EXPECTED, b"x"]
     assert [int(segment.stem) for segment in segments(tmp_path)] == [0, 18]
 
 
@@ -178,7 +181,7 @@ def test_what_a_power_loss_took_past_the_acknowledged_end_is_cut(tmp_path: Path,
         data[acknowledged + 100] ^= 1
     segment.write_bytes(data)
     for reader in (log, synced, EmbeddedLog(tmp_path)):
-        assert values(reader, PLACE) == EXPECTED
+        assert values(reader, PARTITION_0) == EXPECTED
     for appender in (synced, log):
         appender.append("t", records(["x"]), partition=0)
-    assert values(EmbeddedLog(tmp_path), PLACE) == [*EXPECTED, b"x", b"x"]
+    assert values(EmbeddedLog(tmp_path), PARTITION_0) == [*EXPECTED, b"x", b"x"]

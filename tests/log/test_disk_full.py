@@ -15,7 +15,7 @@ from headrace.log import EmbeddedLog, Partition, Producer, records
 from headrace.log.embedded.files import OpenFile
 from headrace.testing.log.suite import values
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 
 
 def failing(calls: int, code: int, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,10 +54,10 @@ def test_wherever_the_disk_is_full_an_append_is_whole_or_not_there(
             log.append("t", records(["c", "d"]), partition=0, producer=Producer("p", 1, 1))
     others = (EmbeddedLog(tmp_path), log)
     for reader in others:
-        assert values(reader, PLACE) in ([b"a", b"b"], [b"a", b"b", b"c", b"d"])
+        assert values(reader, PARTITION_0) in ([b"a", b"b"], [b"a", b"b", b"c", b"d"])
     for appender in others:
         appender.append("t", records(["c", "d"]), partition=0, producer=Producer("p", 1, 1))
-        assert values(appender, PLACE) == [b"a", b"b", b"c", b"d"]
+        assert values(appender, PARTITION_0) == [b"a", b"b", b"c", b"d"]
 
 
 def test_a_failed_sync_cuts_what_is_not_acknowledged(
@@ -74,7 +74,7 @@ def test_a_failed_sync_cuts_what_is_not_acknowledged(
             log.append("t", records(["b"]), partition=0)
     assert segment.read_bytes() == before
     log.append("t", records(["c"]), partition=0)
-    assert values(EmbeddedLog(tmp_path), PLACE) == [b"a", b"c"]
+    assert values(EmbeddedLog(tmp_path), PARTITION_0) == [b"a", b"c"]
 
 
 def test_who_waits_for_a_sync_that_another_log_failed_raises_too(
@@ -110,10 +110,10 @@ def test_who_waits_for_a_sync_that_another_log_failed_raises_too(
         thread.join()
     assert len(errors) == 1
     assert "t/0@0: a sync failed" in errors[0]
-    assert values(waiting, PLACE) == []
+    assert values(waiting, PARTITION_0) == []
     failed.append("t", records(["c"]), partition=0)
     waiting.append("t", records(["d"]), partition=0)
-    assert values(EmbeddedLog(tmp_path), PLACE) == [b"c", b"d"]
+    assert values(EmbeddedLog(tmp_path), PARTITION_0) == [b"c", b"d"]
 
 
 def test_a_cut_that_fails_after_a_failed_sync_stops_this_log(
@@ -156,7 +156,7 @@ def test_a_disk_that_is_really_full(small_disk: Path) -> None:
     for _ in range(2):
         with pytest.raises(DiskFull, match="free some space, then append again"):
             fill()
-        assert len(values(log, PLACE)) == acknowledged > 10
+        assert len(values(log, PARTITION_0)) == acknowledged > 10
         (small_disk / "ballast").unlink(missing_ok=True)
     with pytest.raises(DiskFull):
         log.create_topic("u", partitions=100)

@@ -16,7 +16,7 @@ from headrace.log.embedded.listing import segment_path
 from headrace.log.embedded.segments import Segment
 from headrace.testing.log.suite import rows, values
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 
 
 def test_arrival_is_the_clocks_but_never_goes_back(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_arrival_is_the_clocks_but_never_goes_back(tmp_path: Path) -> None:
             log.create_topic("t", partitions=1)
         log.append("t", records(["x", "y"]), partition=0)
         log.close()
-    arrivals = [row["arrival"].microsecond for row in rows(EmbeddedLog(tmp_path), PLACE)]
+    arrivals = [row["arrival"].microsecond for row in rows(EmbeddedLog(tmp_path), PARTITION_0)]
     assert arrivals == [us for us in expected for _ in "xy"]
 
 
@@ -46,7 +46,7 @@ def test_the_state_of_producers_is_found_in_the_last_segment_alone(tmp_path: Pat
     again = EmbeddedLog(tmp_path)
     retry = again.append("t", records(["x"]), partition=0, producer=Producer("ü", 1, 4))
     assert retry == Appended([], duplicate=True)
-    assert again.last_sequence(PLACE, "ü") == 4
+    assert again.last_sequence(PARTITION_0, "ü") == 4
 
 
 def test_of_several_who_create_a_topic_at_once_one_does(tmp_path: Path) -> None:
@@ -127,12 +127,12 @@ def test_threads_that_wait_share_one_sync(tmp_path: Path, monkeypatch: pytest.Mo
         thread.start()
     while segment.stat().st_size < size + 5 * one:
         assert any(thread.is_alive() for thread in threads)
-    assert values(log, PLACE) == [b"first"]  # written is not acknowledged
+    assert values(log, PARTITION_0) == [b"first"]  # written is not acknowledged
     go_on.set()
     for thread in threads:
         thread.join()
     assert len(syncs) == 2
-    assert values(log, PLACE) == [b"first"] + [b"x"] * 6
+    assert values(log, PARTITION_0) == [b"first"] + [b"x"] * 6
 
 
 def test_the_position_of_an_offset_is_remembered(tmp_path: Path) -> None:
@@ -140,14 +140,14 @@ def test_the_position_of_an_offset_is_remembered(tmp_path: Path) -> None:
     log.create_topic("t", partitions=1)
     for n in range(300):
         log.append("t", records([str(n) * 300]), partition=0)
-    segment = Segment(segment_path(tmp_path / "t" / "0", 0), PLACE, 0)
+    segment = Segment(segment_path(tmp_path / "t" / "0", 0), PARTITION_0, 0)
     walked = [segment.locate(offset, size=0)[0] for offset in range(300)]
     assert walked == sorted(set(walked))
     assert len(segment._index) > 2
     for offset in (299, 0, 150, 3, 298, 151):
         assert segment.locate(offset, size=0)[0] == walked[offset]
         assert (
-            Segment(segment_path(tmp_path / "t" / "0", 0), PLACE, 0).locate(offset, size=0)[0]
+            Segment(segment_path(tmp_path / "t" / "0", 0), PARTITION_0, 0).locate(offset, size=0)[0]
             == walked[offset]
         )
 
@@ -156,7 +156,7 @@ def test_batches_stay_valid_after_the_log_is_closed(tmp_path: Path) -> None:
     log = EmbeddedLog(tmp_path)
     log.create_topic("t", partitions=1)
     log.append("t", records([str(n) for n in range(1000)]), partition=0)
-    (batch,) = log.read(Range(PLACE, 0, 1000))
+    (batch,) = log.read(Range(PARTITION_0, 0, 1000))
     log.close()
     assert batch.column("value").to_pylist() == [str(n).encode() for n in range(1000)]
     for call in (log.topics, lambda: log.append("t", records(["x"]))):
@@ -181,10 +181,10 @@ def test_wrong_calls_are_refused_with_what_to_do(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="a producer id has 1 to"):
             log.append("t", records(["x"]), partition=0, producer=Producer(name, 1, 1))
     with pytest.raises(UsageError, match="ends before it begins"):
-        log.read(Range(PLACE, 1, 0))
+        log.read(Range(PARTITION_0, 1, 0))
     with pytest.raises(UsageError, match="at least 1"):
-        log.read(Range(PLACE, 0, 1), max_batch_records=0)
+        log.read(Range(PARTITION_0, 0, 1), max_batch_records=0)
     with pytest.raises(UsageError, match="at least 1"):
-        log.splits(Range(PLACE, 0, 1), max_records=0)
+        log.splits(Range(PARTITION_0, 0, 1), max_records=0)
     with pytest.raises(UsageError, match="t/7: no such partition"):
         log.read(Range(Partition("t", 7), 0, 1))

@@ -24,7 +24,7 @@ from headrace.log.embedded import rewriting
 from headrace.testing.log.suite import rows
 
 GOLDEN = Path(__file__).parent / "golden"
-PLACE = Partition("golden", 0)
+PARTITION_0 = Partition("golden", 0)
 START_US = 1_700_000_000_000_000
 NAMES = ("offset", "arrival", "key", "value", "headers")
 
@@ -89,10 +89,10 @@ def test_a_log_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
         (2, arrival(1), None, b"three", header),
         (3, arrival(2), None, b"\x00\xff", None),
     ]
-    assert rows(log, PLACE) == [dict(zip(NAMES, row, strict=True)) for row in expected]
+    assert rows(log, PARTITION_0) == [dict(zip(NAMES, row, strict=True)) for row in expected]
     again = log.append("golden", records(["x"]), partition=0, producer=Producer("producer-ü", 2, 7))
     assert again == Appended([], duplicate=True)
-    assert log.append("golden", records(["x"]), partition=0) == Appended([Range(PLACE, 4, 5)])
+    assert log.append("golden", records(["x"]), partition=0) == Appended([Range(PARTITION_0, 4, 5)])
 
 
 def test_a_log_of_version_2_is_read_and_goes_on(tmp_path: Path) -> None:
@@ -100,14 +100,14 @@ def test_a_log_of_version_2_is_read_and_goes_on(tmp_path: Path) -> None:
     assert (path / "golden" / "0" / "ends").read_bytes()[:4] == b"HRE\x02"
     log = EmbeddedLog(path)
     assert log.topic("golden").settings == TopicSettings(retention_bytes=900)
-    first, end = log.extents("golden")[PLACE]
+    first, end = log.extents("golden")[PARTITION_0]
     assert 0 < first < end == 5
-    assert [row["value"] for row in rows(log, PLACE)][-2:] == [b"3", b"together"]
+    assert [row["value"] for row in rows(log, PARTITION_0)][-2:] == [b"3", b"together"]
     log.change_topic("golden", settings=TopicSettings(compact=True))
     log.append("golden", records(["x"], keys=["k"]), partition=0)
     log.compact("golden")
-    assert log.extents("golden")[PLACE] == Extent(first, 6)
-    assert len(rows(log, PLACE)) == 6 - first  # without a key, all but one
+    assert log.extents("golden")[PARTITION_0] == Extent(first, 6)
+    assert len(rows(log, PARTITION_0)) == 6 - first  # without a key, all but one
 
 
 def test_a_compacted_log_of_version_3_is_read_and_goes_on(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_compacted_log_of_version_3_is_read_and_goes_on(tmp_path: Path) -> Non
     log = EmbeddedLog(path)
     settings = TopicSettings(compact=True, tombstone_ms=3_600_000)
     assert log.topic("golden").settings == settings
-    assert log.extents("golden")[PLACE] == Extent(0, 9)
+    assert log.extents("golden")[PARTITION_0] == Extent(0, 9)
     header = [{"name": "h", "value": b"1"}]
     expected = [
         (3, arrival(1), b"k1", b"only-1", header),
@@ -127,13 +127,13 @@ def test_a_compacted_log_of_version_3_is_read_and_goes_on(tmp_path: Path) -> Non
         (7, arrival(3), b"large", b"x" * 2000, None),
         (8, arrival(5), b"k", b"after", None),
     ]
-    assert rows(log, PLACE) == [dict(zip(NAMES, row, strict=True)) for row in expected]
-    assert log.offset_at(PLACE, START_US + 2) == 4
+    assert rows(log, PARTITION_0) == [dict(zip(NAMES, row, strict=True)) for row in expected]
+    assert log.offset_at(PARTITION_0, START_US + 2) == 4
     assert not [segment for segment in log.verify("golden") if segment.damages]
     table = records(["x"], keys=["k"])
     assert log.append("golden", table, partition=0, producer=Producer("p", 1, 2)).duplicate
     log.compact("golden")  # the tombstone's hour was over long ago
-    assert [row["offset"] for row in rows(log, PLACE)] == [3, 5, 7, 8]
+    assert [row["offset"] for row in rows(log, PARTITION_0)] == [3, 5, 7, 8]
 
 
 if __name__ == "__main__":

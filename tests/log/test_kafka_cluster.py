@@ -41,7 +41,7 @@ from headrace.testing.log.contract import rows, values
 
 from .conftest import MakeKafkaLog
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 Calls = list[Callable[[KafkaLog], object]]
 CALLS: Calls = [
     lambda log: log.topics(),
@@ -49,7 +49,7 @@ CALLS: Calls = [
     lambda log: log.create_topic("t"),
     lambda log: log.append("t", records(["a"])),
     lambda log: log.extents("t"),
-    lambda log: log.read(Range(PLACE, 0, 1)),
+    lambda log: log.read(Range(PARTITION_0, 0, 1)),
 ]
 
 
@@ -139,7 +139,7 @@ def test_partitions_are_added_and_other_logs_use_them(
         time.sleep(0.1)
     kafka_log.append("t", records(["b"]), partition=2)
     assert values(kafka_log, Partition("t", 2)) == [b"b"]
-    assert values(kafka_log, PLACE) == [b"a"]
+    assert values(kafka_log, PARTITION_0) == [b"a"]
     with pytest.raises(InvalidTopic, match="cannot become 2"):
         kafka_log.change_topic("t", partitions=2)
 
@@ -151,12 +151,12 @@ def test_a_topic_made_anew_begins_without_records_and_producers(kafka_log: Kafka
     with pytest.raises(TopicNotFound):
         kafka_log.topic("t")
     kafka_log.create_topic("t", partitions=1)
-    assert kafka_log.extents("t") == {PLACE: Extent(0, 0)}
-    assert kafka_log.last_sequence(PLACE, "p") is None
+    assert kafka_log.extents("t") == {PARTITION_0: Extent(0, 0)}
+    assert kafka_log.last_sequence(PARTITION_0, "p") is None
     kafka_log.append("t", records(["c"]), partition=0)
     done = kafka_log.append("t", records(["d"]), partition=0, producer=Producer("p", 1, 1))
     assert not done.duplicate
-    assert values(kafka_log, PLACE) == [b"c", b"d"]
+    assert values(kafka_log, PARTITION_0) == [b"c", b"d"]
 
 
 @pytest.mark.parametrize("producer", [None, Producer("p", 1, 1)])
@@ -191,28 +191,28 @@ def test_a_time_is_found(kafka_log: KafkaLog) -> None:
     for value in ("a", "b", "c"):
         kafka_log.append("t", records([value]), partition=0)
         time.sleep(0.005)  # arrival counts milliseconds
-    arrivals_us = [round(row["arrival"].timestamp() * 1e6) for row in rows(kafka_log, PLACE)]
+    arrivals_us = [round(row["arrival"].timestamp() * 1e6) for row in rows(kafka_log, PARTITION_0)]
     assert before_us - 1000 <= arrivals_us[0] < arrivals_us[1] < arrivals_us[2]
     assert arrivals_us[2] <= time.time_ns() // 1000
     for offset, arrival_us in enumerate(arrivals_us):
-        assert kafka_log.offset_at(PLACE, arrival_us) == offset
-        assert kafka_log.offset_at(PLACE, arrival_us + 1) == offset + 1
-    assert kafka_log.offset_at(PLACE, -1) == 0
+        assert kafka_log.offset_at(PARTITION_0, arrival_us) == offset
+        assert kafka_log.offset_at(PARTITION_0, arrival_us + 1) == offset + 1
+    assert kafka_log.offset_at(PARTITION_0, -1) == 0
 
 
 def test_records_that_are_gone_are_position_lost(
     kafka_log: KafkaLog, admin: AdminClient, prefix: str
 ) -> None:
     kafka_log.append("t", records(["a", "b", "c", "d", "e"]), partition=0)
-    (split,) = kafka_log.splits(Range(PLACE, 0, 5), max_records=10)
+    (split,) = kafka_log.splits(Range(PARTITION_0, 0, 5), max_records=10)
     gone = TopicPartition(prefix + "t", 0, 3)
     admin.delete_records([gone])[gone].result(10)
-    assert kafka_log.extents("t")[PLACE] == Extent(3, 5)
+    assert kafka_log.extents("t")[PARTITION_0] == Extent(3, 5)
     with pytest.raises(PositionLost, match=r"t/0@0: .* begins at 3 and ends at 5"):
-        kafka_log.read(Range(PLACE, 0, 5))
+        kafka_log.read(Range(PARTITION_0, 0, 5))
     with pytest.raises(PositionLost, match=r"t/0@0: .* begins at 3 and ends at 5"):
         list(split.read())  # found out on the way
-    assert values(kafka_log, PLACE) == [b"d", b"e"]
+    assert values(kafka_log, PARTITION_0) == [b"d", b"e"]
 
 
 # What goes wrong.
@@ -260,7 +260,7 @@ def test_a_client_that_got_no_answer_is_not_asked_again() -> None:
         pool = ConsumerPool(Counting({"bootstrap.servers": address}, timeout_s=0.5))
         for _ in range(2):
             with pytest.raises(Unreachable):
-                list(pool.read("t", Range(PLACE, 0, 1), 10))
+                list(pool.read("t", Range(PARTITION_0, 0, 1), 10))
         assert len(readers) == 2
         pool.close()
         cluster.close()
@@ -293,8 +293,8 @@ def test_right_credentials_are_let_in_and_a_split_does_not_show_them(
     log = make_kafka_log(sasl(broker, SASL_PASSWORD))
     log.create_topic("t", partitions=1)
     log.append("t", records(["a"]), partition=0, producer=Producer("p", 1, 1))
-    assert values(log, PLACE) == [b"a"]
-    (split,) = log.splits(Range(PLACE, 0, 1), max_records=10)
+    assert values(log, PARTITION_0) == [b"a"]
+    (split,) = log.splits(Range(PARTITION_0, 0, 1), max_records=10)
     assert SASL_PASSWORD not in repr(split)
     (batch,) = pickle.loads(pickle.dumps(split)).read()
     assert batch["value"].to_pylist() == [b"a"]
@@ -325,7 +325,7 @@ def test_a_broker_that_comes_back_is_used_again(
     kafka_log.append("t", records(["b"]), partition=0, producer=Producer("p", 1, 2))
     kafka_log.append("t", records(["c"]), partition=0)
     for log in (kafka_log, impatient):
-        assert values(log, PLACE) == [b"a", b"b", b"c"]
+        assert values(log, PARTITION_0) == [b"a", b"b", b"c"]
 
 
 # In a process of its own: here other tests' logs begin and end threads when they please.

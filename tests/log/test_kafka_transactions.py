@@ -37,7 +37,7 @@ from headrace.testing.log.contract import rows, values
 
 from .conftest import Begin, MakeKafkaLog
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 AT_ONCE_S = 12
 
 
@@ -73,7 +73,7 @@ class Later(threading.Thread):
 
 
 def entry(log: KafkaLog, producer: Producer, transaction: str = "x") -> tuple[bytes, bytes]:
-    claim = Claim(PLACE, log._topics.find("t").id, producer)
+    claim = Claim(PARTITION_0, log._topics.find("t").id, producer)
     return claim.key, claim.value(transaction)
 
 
@@ -84,11 +84,11 @@ def test_markers_take_offsets_and_are_never_seen(kafka_log: KafkaLog) -> None:
     for sequence in (1, 2):
         append(kafka_log, ["a", "b"], Producer("p", 1, sequence))
         append(kafka_log, ["c"])
-    assert [row["offset"] for row in rows(kafka_log, PLACE)] == [0, 1, 3, 4, 5, 7]
-    assert kafka_log.extents("t")[PLACE] == Extent(0, 8)
+    assert [row["offset"] for row in rows(kafka_log, PARTITION_0)] == [0, 1, 3, 4, 5, 7]
+    assert kafka_log.extents("t")[PARTITION_0] == Extent(0, 8)
     append(kafka_log, ["d"], Producer("p", 1, 3))
     began = time.monotonic()
-    assert list(kafka_log.read(Range(PLACE, 9, 10))) == []  # a marker alone, at the end
+    assert list(kafka_log.read(Range(PARTITION_0, 9, 10))) == []  # a marker alone, at the end
     assert time.monotonic() - began < 5
 
 
@@ -99,9 +99,9 @@ def test_records_of_an_aborted_transaction_are_never_seen(
     begin("t", "never", "ever").abort_transaction(10)
     append(kafka_log, ["b"])
     begin("t", "again").abort_transaction(10)
-    wait_for(lambda: kafka_log.extents("t")[PLACE] == Extent(0, 7))
-    assert values(kafka_log, PLACE) == [b"a", b"b"]
-    (split,) = kafka_log.splits(Range(PLACE, 0, 7), max_records=100)
+    wait_for(lambda: kafka_log.extents("t")[PARTITION_0] == Extent(0, 7))
+    assert values(kafka_log, PARTITION_0) == [b"a", b"b"]
+    (split,) = kafka_log.splits(Range(PARTITION_0, 0, 7), max_records=100)
     assert pa.Table.from_batches(split.read())["value"].to_pylist() == [b"a", b"b"]
 
 
@@ -111,13 +111,13 @@ def test_an_append_behind_an_open_transaction_returns_when_it_is_seen(
     append(kafka_log, ["a"])
     opened = begin("t", "open")
     later = Later(kafka_log, "behind it")
-    assert kafka_log.extents("t")[PLACE] == Extent(0, 1)
-    assert values(kafka_log, PLACE) == [b"a"]
+    assert kafka_log.extents("t")[PARTITION_0] == Extent(0, 1)
+    assert values(kafka_log, PARTITION_0) == [b"a"]
     with pytest.raises(PositionLost, match="t/0@1: no record to read up to 2"):
-        kafka_log.read(Range(PLACE, 0, 2))
+        kafka_log.read(Range(PARTITION_0, 0, 2))
     opened.commit_transaction(10)
-    assert later.answer() == Appended([Range(PLACE, 2, 3)])
-    assert values(kafka_log, PLACE) == [b"a", b"open", b"behind it"]
+    assert later.answer() == Appended([Range(PARTITION_0, 2, 3)])
+    assert values(kafka_log, PARTITION_0) == [b"a", b"open", b"behind it"]
 
 
 def test_patience_with_an_open_transaction_has_an_end(
@@ -128,7 +128,7 @@ def test_patience_with_an_open_transaction_has_an_end(
     with pytest.raises(LogError, match=r"t/0@0: an open transaction .* is stored, up to 2"):
         append(kafka_log, ["behind it"])
     opened.abort_transaction(10)
-    wait_for(lambda: values(kafka_log, PLACE) == [b"behind it"])
+    wait_for(lambda: values(kafka_log, PARTITION_0) == [b"behind it"])
 
 
 # Producers.
@@ -143,13 +143,13 @@ def test_an_open_transaction_of_another_producer_holds_nobody_up(
     other = make_kafka_log()
     for log, sequence in ((kafka_log, 2), (kafka_log, 3)):
         append(log, [str(sequence)], Producer("p", 1, sequence))
-        assert log.last_sequence(PLACE, "p") == sequence
+        assert log.last_sequence(PARTITION_0, "p") == sequence
     assert append(kafka_log, ["2"], Producer("p", 1, 2)).duplicate
     # What p wrote after it is not shown to others yet, so they wait rather than store it twice.
     later = Later(other, "3", Producer("p", 1, 3))
     opened.abort_transaction(10)
     assert later.answer() == Appended([], duplicate=True)
-    assert values(other, PLACE) == [b"a", b"2", b"3"]
+    assert values(other, PARTITION_0) == [b"a", b"2", b"3"]
 
 
 @pytest.mark.parametrize("commits", [True, False])
@@ -165,7 +165,7 @@ def test_a_rival_of_the_same_epoch_goes_first(
     else:
         opened.abort_transaction(10)
     assert later.answer().duplicate == commits
-    assert kafka_log.last_sequence(PLACE, "p") == 2
+    assert kafka_log.last_sequence(PARTITION_0, "p") == 2
 
 
 def test_a_rival_of_an_older_epoch_is_ended_at_once(
@@ -189,13 +189,13 @@ def test_a_producer_that_was_replaced_on_the_way_is_told(
     faults.arm("log_before_decision", lambda: append(newer, ["2"], Producer("p", 2, 2)))
     with pytest.raises(ProducerFenced, match="t/0: producer 'p' of epoch 1 was replaced"):
         append(kafka_log, ["zombie"], Producer("p", 1, 2))
-    assert values(kafka_log, PLACE) == [b"1", b"2"]
+    assert values(kafka_log, PARTITION_0) == [b"1", b"2"]
     for log in (kafka_log, make_kafka_log()):
         with pytest.raises(ProducerFenced, match="replaced by one of epoch 2"):
             append(log, ["zombie"], Producer("p", 1, 3))
     append(newer, ["3"], Producer("p", 2, 3))  # nobody who was refused has harmed it
     append(kafka_log, ["4"], Producer("p", 2, 4))
-    assert values(kafka_log, PLACE) == [b"1", b"2", b"3", b"4"]
+    assert values(kafka_log, PARTITION_0) == [b"1", b"2", b"3", b"4"]
 
 
 @pytest.mark.parametrize("producer", [None, Producer("q", 1, 1)])
@@ -207,7 +207,7 @@ def test_an_append_that_lost_its_client_for_another_one_begins_again(
     # As if a newer epoch of p had taken it for the one that appends now.
     end_client(kafka_log._transactions._begun(idle.client.transactional_id, 15))
     kafka_log.append_all([Append("t", records(["2"]), 0, producer)])
-    assert values(kafka_log, PLACE) == [b"1", b"2"]
+    assert values(kafka_log, PARTITION_0) == [b"1", b"2"]
 
 
 def test_what_others_write_while_an_append_commits_is_not_passed_over(
@@ -258,7 +258,7 @@ def test_of_logs_that_use_the_same_producers_at_once_each_batch_is_stored_once(
         thread.join()
     assert sorted(sequence for sequence, _ in stored) == list(range(1, 9))
     expected = [str(sequence).encode() for sequence in range(1, 9)]
-    assert values(kafka_log, PLACE) == values(kafka_log, Partition("u", 0)) == expected
+    assert values(kafka_log, PARTITION_0) == values(kafka_log, Partition("u", 0)) == expected
 
 
 def test_the_sequences_of_a_producer_go_on_in_a_log_opened_anew(
@@ -270,8 +270,8 @@ def test_the_sequences_of_a_producer_go_on_in_a_log_opened_anew(
     again = make_kafka_log()
     assert append(again, ["5"], Producer("p", 2, 5)).duplicate
     assert not append(again, ["6"], Producer("p", 2, 6)).duplicate
-    assert again.last_sequence(PLACE, "p") == 6
-    assert values(again, PLACE) == [b"1", b"2", b"3", b"4", b"5", b"6"]
+    assert again.last_sequence(PARTITION_0, "p") == 6
+    assert values(again, PARTITION_0) == [b"1", b"2", b"3", b"4", b"5", b"6"]
 
 
 def test_what_is_not_an_entry_is_an_error_that_names_its_place(
@@ -280,7 +280,7 @@ def test_what_is_not_an_entry_is_an_error_that_names_its_place(
     append(kafka_log, ["a"], Producer("p", 1, 1))
     begin("headrace.producers", "{}").commit_transaction(10)
     with pytest.raises(LogError, match=r"headrace\.producers/0@2: .* not an entry"):
-        kafka_log.last_sequence(PLACE, "q")
+        kafka_log.last_sequence(PARTITION_0, "q")
 
 
 # Clients.
@@ -296,7 +296,7 @@ def test_a_later_log_of_the_same_name_takes_over(make_kafka_log: MakeKafkaLog) -
         with pytest.raises(ProducerFenced, match="the log 'engine' was opened again"):
             earlier.append_all([Append("t", records(["x"]), n) for n in range(2)])
     later.append_all([Append("t", records(["3"]), n) for n in range(2)])
-    assert values(later, PLACE) == [b"1", b"2", b"3"]
+    assert values(later, PARTITION_0) == [b"1", b"2", b"3"]
 
 
 KILLED = """
@@ -315,11 +315,11 @@ def test_a_killed_process_without_a_name_holds_others_up_until_its_time_is_over(
     command = [sys.executable, "-c", KILLED, broker.bootstrap, prefix]
     environment = {**os.environ, "HEADRACE_FAULT": "log_before_decision"}
     assert subprocess.run(command, env=environment).returncode == -9
-    assert kafka_log.extents("t")[PLACE] == Extent(0, 0)
+    assert kafka_log.extents("t")[PARTITION_0] == Extent(0, 0)
     began = time.monotonic()
     append(kafka_log, ["a"])
     assert time.monotonic() - began < AT_ONCE_S
-    assert values(kafka_log, PLACE) == [b"a"]
+    assert values(kafka_log, PARTITION_0) == [b"a"]
 
 
 def test_an_append_that_takes_too_long_is_aborted_and_says_so(
@@ -330,7 +330,7 @@ def test_an_append_that_takes_too_long_is_aborted_and_says_so(
     with pytest.raises(LogError, match=r"took over 1 s, .* Nothing was appended"):
         kafka_log.append_all([Append("t", records(["slow"]), 0)])
     kafka_log.append_all([Append("t", records(["a"]), 0)])
-    assert values(kafka_log, PLACE) == [b"a"]
+    assert values(kafka_log, PARTITION_0) == [b"a"]
 
 
 def test_a_large_append_has_a_longer_time(
@@ -340,7 +340,7 @@ def test_a_large_append_has_a_longer_time(
     monkeypatch.setattr(transactions, "TRANSACTION_TIMEOUT_S", 1)
     faults.arm("log_before_decision", lambda: time.sleep(3))
     kafka_log.append_all([Append("t", records(["a", "b", "c"]), 0)])
-    assert values(kafka_log, PLACE) == [b"a", b"b", b"c"]
+    assert values(kafka_log, PARTITION_0) == [b"a", b"b", b"c"]
 
 
 def test_more_threads_than_clients_take_turns(
@@ -397,8 +397,8 @@ def test_an_append_that_fits_is_one_batch_of_kafkas(
 def test_an_append_of_many_batches_is_whole(kafka_log: KafkaLog, producer: Producer | None) -> None:
     sent = [f"{n:0>200}" for n in range(30_000)]  # 6 MB, three batches of Kafka's
     (done,) = append(kafka_log, sent, producer).ranges
-    assert done == Range(PLACE, 0, 30_000)
-    assert kafka_log.extents("t")[PLACE] == Extent(0, 30_001)  # one marker: one transaction
-    assert values(kafka_log, PLACE) == [value.encode() for value in sent]
+    assert done == Range(PARTITION_0, 0, 30_000)
+    assert kafka_log.extents("t")[PARTITION_0] == Extent(0, 30_001)  # one marker: one transaction
+    assert values(kafka_log, PARTITION_0) == [value.encode() for value in sent]
     # The estimate of 200 bytes each, from the first of them.
-    assert 6_000_000 <= kafka_log.measure(Range(PLACE, 0, 30_000)) < 8_000_000
+    assert 6_000_000 <= kafka_log.measure(Range(PARTITION_0, 0, 30_000)) < 8_000_000

@@ -18,7 +18,7 @@ from headrace.log.embedded.transactions import decisions
 from headrace.log.records import check_records
 from headrace.testing.log.suite import values
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 BOTH = [Partition("t", 0), Partition("t", 1)]
 
 
@@ -86,7 +86,7 @@ def test_a_lost_oldest_file_does_not_pass_for_retention(tmp_path: Path) -> None:
     log.change_topic("t", settings=TopicSettings(retention_ms=10**9))
     segment_path(tmp_path / "t" / "0", 0).unlink()
     log.maintain()
-    assert log.extents("t")[PLACE].first_offset == 0
+    assert log.extents("t")[PARTITION_0].first_offset == 0
     assert not sound(log)
 
 
@@ -98,7 +98,7 @@ def test_a_decision_about_a_topic_that_has_changed_is_forgotten(tmp_path: Path) 
     assert len(decisions(tmp_path)) == 1
     log.maintain()
     assert decisions(tmp_path) == []
-    assert values(log, PLACE) == []
+    assert values(log, PARTITION_0) == []
 
 
 def test_damage_elsewhere_does_not_fail_an_append(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_damage_elsewhere_does_not_fail_an_append(tmp_path: Path) -> None:
     segment_path(tmp_path / "t" / "1", 1).write_bytes(b"no header")
     other = EmbeddedLog(tmp_path, segment_bytes=1)
     other.append("t", records(["3"]), partition=0)
-    assert values(other, PLACE) == [b"0", b"1", b"2", b"3"]
+    assert values(other, PARTITION_0) == [b"0", b"1", b"2", b"3"]
     other.maintain()  # says so in the log of the process, and goes on
 
 
@@ -149,7 +149,7 @@ def test_a_failed_sync_of_a_transaction_acknowledges_nothing_of_others(
     log = make_log(tmp_path)
     append_both(log, "one")
     payload = encode_payload(check_records(records(["slow"]), topic="t", max_bytes=1 << 20))
-    written = log._appender(PLACE).write(payload, 1, None)  # and not yet synced
+    written = log._appender(PARTITION_0).write(payload, 1, None)  # and not yet synced
 
     def fail(_: int) -> None:
         raise OSError(5, "Input/output error")
@@ -159,7 +159,7 @@ def test_a_failed_sync_of_a_transaction_acknowledges_nothing_of_others(
         with pytest.raises(LogError):
             append_both(log, "two")
     with pytest.raises(LogError, match="Append it again"):
-        log._appender(PLACE).make_durable(written)
+        log._appender(PARTITION_0).make_durable(written)
     assert stored(log) == stored(EmbeddedLog(tmp_path)) == [[b"one"]] * 2
 
 
@@ -180,7 +180,7 @@ def test_an_append_whose_end_cannot_be_noted_is_not_there(
         # After the decision it is no failure: whoever comes next adopts it.
         log.append_all([Append("t", records(["c"]), 1), Append("u", records(["d"]), 0)])
     log.append("t", records(["b"]), partition=0)
-    assert values(log, PLACE) == [b"a", b"b"]
+    assert values(log, PARTITION_0) == [b"a", b"b"]
     assert values(EmbeddedLog(tmp_path), Partition("t", 1)) == [b"c"]
     assert values(EmbeddedLog(tmp_path), Partition("u", 0)) == [b"d"]
 
@@ -192,18 +192,18 @@ def test_a_reader_with_old_ends_is_told_that_records_are_gone(tmp_path: Path) ->
         log.append("t", records([str(n)]), partition=0)
     before = read_ends(folder / "ends")
     assert before is not None
-    fresh, warm = Reader(folder, PLACE), Reader(folder, PLACE)
-    list(warm.read(Range(PLACE, 0, 5), before, max_batch_records=10))
+    fresh, warm = Reader(folder, PARTITION_0), Reader(folder, PARTITION_0)
+    list(warm.read(Range(PARTITION_0, 0, 5), before, max_batch_records=10))
     log.change_topic("t", settings=TopicSettings(retention_ms=1))
     later = EmbeddedLog(tmp_path, clock=lambda: 1 << 60)
     later.maintain()
     for reader in (fresh, warm):
         for ask in (
             lambda reader=reader: list(
-                reader.read(Range(PLACE, 0, 5), before, max_batch_records=10)
+                reader.read(Range(PARTITION_0, 0, 5), before, max_batch_records=10)
             ),
-            lambda reader=reader: reader.measure(Range(PLACE, 0, 5), before),
-            lambda reader=reader: reader.splits(Range(PLACE, 0, 5), before, max_records=9),
+            lambda reader=reader: reader.measure(Range(PARTITION_0, 0, 5), before),
+            lambda reader=reader: reader.splits(Range(PARTITION_0, 0, 5), before, max_records=9),
         ):
             with pytest.raises(PositionLost, match="begins at 5"):
                 ask()

@@ -11,7 +11,7 @@ from headrace.log import EmbeddedLog, Partition, TopicSettings, records
 from headrace.log.embedded.listing import list_segments, segment_path
 from headrace.testing.log.suite import values
 
-PLACE = Partition("t", 0)
+PARTITION_0 = Partition("t", 0)
 
 
 def fill(path: Path) -> list[Path]:
@@ -33,7 +33,7 @@ def test_a_sound_log_has_no_damage_and_all_its_records(tmp_path: Path) -> None:
     files = fill(tmp_path)
     assert len(files) > 3
     found = list(EmbeddedLog(tmp_path).verify("t"))
-    assert [segment.path for segment in found if segment.partition == PLACE] == files
+    assert [segment.path for segment in found if segment.partition == PARTITION_0] == files
     assert sum(segment.records for segment in found) == 30
     assert not damages(tmp_path)
 
@@ -51,7 +51,7 @@ def test_any_flipped_byte_of_a_sealed_segment_is_found_here_and_by_a_read(tmp_pa
         assert f"{file} is damaged at byte" in found[0]
         assert "record t/0@" in found[0]
         with pytest.raises(LogDamaged, match=str(file)):
-            values(EmbeddedLog(tmp_path), PLACE)
+            values(EmbeddedLog(tmp_path), PARTITION_0)
 
 
 def test_all_damages_are_found_in_one_look(tmp_path: Path) -> None:
@@ -87,5 +87,5 @@ def test_what_retention_removed_is_no_damage(tmp_path: Path) -> None:
     log = EmbeddedLog(tmp_path, sync=False)
     log.change_topic("t", settings=TopicSettings(retention_bytes=1))
     log.maintain()
-    assert log.extents("t")[PLACE].first_offset > 0
+    assert log.extents("t")[PARTITION_0].first_offset > 0
     assert not damages(tmp_path)

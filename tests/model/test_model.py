@@ -224,7 +224,7 @@ def test_sessions_built_by_hand_are_checked_like_those_from_sql() -> None:
         return messages(view, stream)
 
     assert problems(session) == []
-    assert "gap must be more than nothing" in problems(Window(0, "session"))[0]
+    assert "gap must be positive" in problems(Window(0, "session"))[0]
     assert "neither slide nor offset" in problems(Window(5, "session", slide_us=5))[0]
     assert "neither slide nor offset" in problems(Window(5, "session", offset_us=1))[0]
     assert "remove time_zone" in problems(Window(5, "session", zone="UTC"))[0]

@@ -16,7 +16,7 @@ import pytest
 
 from headrace.aggregates.words import Merge
 from headrace.errors import MergeFailed
-from headrace.ledger.entries import MAIN, Commit, Emission, Progress, Telling
+from headrace.ledger.entries import MAIN, Commit, Emission, Progress, SinkEntry
 from headrace.log import MAX_RECORD_BYTES, EmbeddedLog, Partition
 from headrace.plan.tables import KeyPart, Output, Table, TableColumn
 from headrace.plan.terms import Reference
@@ -26,7 +26,7 @@ from headrace.sinks.publishing import Publisher
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.log.suite import rows
 from headrace.testing.store.samples import (
-    PLACE,
+    PARTITION_0,
     delta,
     holding,
     planned,
@@ -82,7 +82,7 @@ def store(tmp_path: Path) -> Iterator[DuckDBStore]:
 
 def begin(store: DuckDBStore) -> int:
     epoch = store.begin_epoch()
-    store.hold(epoch, [stream_holding(), holding(NOTES)], {MAIN: {PLACE: Progress()}})
+    store.hold(epoch, [stream_holding(), holding(NOTES)], {MAIN: {PARTITION_0: Progress()}})
     store.prepare(NOTES)
     store.show(epoch, MAIN, [NOTES])
     return epoch
@@ -165,12 +165,12 @@ def test_what_waits_for_a_topic_that_no_sink_has_any_more_is_let_go(
     log: Watched, store: DuckDBStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     epoch = begin(store)
-    kept = Telling("kept", "notes", "v1", "kept", "upsert", final=False)
-    out = Telling("out", "notes", "v1", "rows", "upsert", final=False)
-    store.tell(epoch, [(kept, None), (out, None)])
+    kept = SinkEntry("kept", "notes", "v1", "kept", "upsert", final=False)
+    out = SinkEntry("out", "notes", "v1", "rows", "upsert", final=False)
+    store.set_sinks(epoch, [(kept, None), (out, None)])
     store.commit(noted(epoch, 1, told=replace(TOLD, sink="kept", topic="kept"), a="one"))
     store.commit(noted(epoch, 2, b="two", c="three"))
-    store.tell(epoch, [(replace(kept, sink="renamed"), None)])
+    store.set_sinks(epoch, [(replace(kept, sink="renamed"), None)])
     Publisher(log, store).publish(epoch)
     assert notes_told(log) == []
     assert sum(extent.end_offset for extent in log.extents("kept").values()) == 1

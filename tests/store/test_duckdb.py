@@ -130,8 +130,11 @@ def test_a_store_of_another_release_is_left_as_it_is(tmp_path: Path, read_only: 
         connection.execute("UPDATE headrace.engine SET schema_version = 99")
         connection.execute("ALTER TABLE headrace.units DROP planned_ranges")
     for _ in range(2):  # the refusal lets go of the file
-        with pytest.raises(StoreError, match=f"format 99, this one reads {SCHEMA_VERSION}"):
+        with pytest.raises(
+            StoreError, match=f"format 99, this one reads {SCHEMA_VERSION}"
+        ) as error:
             DuckDBStore(path, read_only=read_only)
+        assert "\n" not in str(error.value)
 
 
 def test_a_name_that_duckdb_would_confuse_with_the_ledger_is_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from headrace.plan.states import grouped_table, plain_table
 from headrace.plan.tables import Table
 from headrace.schema.types import parse_type
 from headrace.sql import parse_project
-from headrace.store.duckdb.emission import Teller
+from headrace.store.duckdb.emission import SinkEmitter
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA
 from headrace.store.duckdb.tables import create
@@ -63,10 +63,10 @@ def rows_read(folder: Path, table: Table, history: str, delta: str, groups: int)
         file.run(f'INSERT INTO headrace."{table.name}" {history}')
         file.scanned = 0
         rows = [dict(zip(schema.names, row, strict=True)) for row in file.rows(delta)]
-        teller = Teller(file, Emission("out", "out", "upsert", table, 0, 0), 0)
-        teller.look([pa.Table.from_pylist(rows, schema)])
-        teller.tell_closed()
-        teller.tell()
+        emitter = SinkEmitter(file, Emission("out", "out", "upsert", table, 0, 0), 0)
+        emitter.look([pa.Table.from_pylist(rows, schema)])
+        emitter.emit_closed()
+        emitter.emit()
     file.close()
     return file.scanned
 

@@ -1,4 +1,4 @@
-"""Run the fold of one view in Spark, without the records that its expressions fail on.
+"""RunFold the fold of one view in Spark, without the records that its expressions fail on.
 
 Spark runs with ANSI on, so one record can fail a job. Then one job marks all that do (probing.py).
 Each is folded by itself, which gives Spark's error as the reason why it is dead for the view, and
@@ -27,14 +27,14 @@ from pyspark.sql import SparkSession
 from headrace.engine.gears.frames import make_frame
 from headrace.engine.gears.late_records import late_reasons
 from headrace.engine.gears.probing import failing_rows
-from headrace.engine.gears.stamping import Dead, Summary
+from headrace.engine.gears.stamping import SideRecords, Summary
 from headrace.engine.spark.errors import SPARK_ERRORS, SparkError, explain
 from headrace.errors import ViewFailed
 from headrace.plan.shape import shape_of
 from headrace.plan.stages import Fold
 from headrace.plan.tables import Table
 
-__all__ = ["Outcome", "Run", "TooManyFailures", "fold_frame", "fold_rows"]
+__all__ = ["Outcome", "RunFold", "TooManyFailures", "fold_frame", "fold_rows"]
 
 _COUNTS = (
     "records", "folded", "corrected", "skipped", "late_records", "late_throughout", "late_pairs",
@@ -43,7 +43,7 @@ _COUNTS = (
 
 
 #: Folds rows, and returns the result of the fold's query.
-Run = Callable[[pa.Table], pa.Table]
+RunFold = Callable[[pa.Table], pa.Table]
 
 
 class TooManyFailures(Exception):
@@ -62,8 +62,8 @@ class Outcome:
 
     deltas: list[pa.Table] = field(default_factory=list)
     items: dict[Table, list[pa.Table]] = field(default_factory=dict)
-    late: dict[int, list[Dead]] = field(default_factory=dict)
-    dead: dict[int, list[Dead]] = field(default_factory=dict)
+    late: dict[int, list[SideRecords]] = field(default_factory=dict)
+    dead: dict[int, list[SideRecords]] = field(default_factory=dict)
     summaries: list[Summary] = field(default_factory=list)
     records: int = 0
     folded: int = 0
@@ -134,7 +134,7 @@ class Outcome:
         for partition in pc.unique(late["partition"]).to_pylist():
             here = pc.equal(late["partition"], partition)
             offsets = late["offset"].filter(here).combine_chunks()
-            found = Dead(offsets, reasons.filter(here).combine_chunks())
+            found = SideRecords(offsets, reasons.filter(here).combine_chunks())
             self.late.setdefault(partition, []).append(found)
 
     def include(self, other: "Outcome") -> None:
@@ -152,7 +152,7 @@ class Outcome:
         """Enter one record that an expression fails on."""
         self.dead_count += 1
         offsets = row["__offset"].combine_chunks()
-        found = Dead(offsets, pa.array([reason], pa.string()))
+        found = SideRecords(offsets, pa.array([reason], pa.string()))
         self.dead.setdefault(row["__partition"][0].as_py(), []).append(found)
 
 
@@ -161,7 +161,7 @@ def _sum(numbers: pa.ChunkedArray) -> int:
 
 
 def fold_frame(fold: Fold, session: SparkSession) -> pa.Table:
-    """Run a fold over the relation `__input` of a session and return its result.
+    """RunFold a fold over the relation `__input` of a session and return its result.
 
     ViewFailed: Spark does not take the query. What Spark raises as it runs it passes through.
     """
@@ -175,7 +175,7 @@ def fold_rows(
     session: SparkSession,
     rows: pa.Table,
     *,
-    run: Run | None = None,
+    run: RunFold | None = None,
     parts: int = 1,
     max_jobs: int | None = None,
 ) -> Outcome:

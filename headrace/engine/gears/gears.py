@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.engine.gears.folding import Outcome, Run, TooManyFailures, fold_frame, fold_rows
+from headrace.engine.gears.folding import Outcome, RunFold, TooManyFailures, fold_frame, fold_rows
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.gears.prepared import can_prepare, prepare
 from headrace.engine.gears.splits import Assignment, assign, check_joined, split_frame
@@ -70,7 +70,7 @@ class Work:
         return remembered(self.unit.manifests, step, self.state, self.outset.progress)
 
     def each(self, folds: Sequence[Fold], run: Callable[[Fold], Outcome]) -> list[Folded]:
-        """Run folds side by side; one that fails takes no other along."""
+        """RunFold folds side by side; one that fails takes no other along."""
 
         def attempt(fold: Fold) -> Folded:
             try:
@@ -135,7 +135,7 @@ class ShortGear:
         for each in reads:
             name = each.stream.name
             by = {step.by for step in steps if step.operator.name == name}
-            decoder = work.unit.sources[name].decoder(each.columns | by)
+            decoder = work.unit.streams[name].decoder(each.columns | by)
             self._decoders[name] = decoder
             read = [(range, list(gather(work.log.read(range)))) for range in work.ranges(name)]
             batches = [batch for _, found in read for batch in found]
@@ -180,7 +180,7 @@ class ShortGear:
                 continue
             columns = zip(*self._clocks[name], strict=True)
             clocks = Clocks(*(np.concatenate(column) for column in columns))
-            hasher = self._work.unit.sources[name].hasher
+            hasher = self._work.unit.streams[name].hasher
             duplicate, found = step_rows(step, self._work.memory(step), hasher, rows, clocks)
             self.stepped[step.operator] = found
             self._rows[name] = rows.filter(pa.array(~duplicate))
@@ -206,7 +206,7 @@ class ShortGear:
             max_jobs=work.max_jobs,
         )
 
-    def _prepared(self, fold: Fold) -> Run | None:
+    def _prepared(self, fold: Fold) -> RunFold | None:
         if not can_prepare(self._work.spark):
             return None
         try:
@@ -253,7 +253,7 @@ class LongGear:
                 each.stream,
                 ranges,
                 work.outset,
-                work.store.seeds(name, work.unit.sources[name].version),
+                work.store.seeds(name, work.unit.streams[name].version),
                 split_records=work.unit.settings.split_records,
             )
 

@@ -20,7 +20,7 @@ from headrace.time.lateness import BUCKETS, count_lateness
 
 __all__ = [
     "Clocks",
-    "Dead",
+    "SideRecords",
     "Stamper",
     "Summary",
     "failure",
@@ -68,7 +68,7 @@ class Clocks(NamedTuple):
     after_us: Micros
 
 
-class Dead(NamedTuple):
+class SideRecords(NamedTuple):
     """Records of one partition that cannot be used, and why."""
 
     offsets: pa.Array
@@ -85,7 +85,7 @@ class Summary:
     accepted: int
     duplicate: int
     unguarded: int  # readable records whose arrival nobody stamped
-    dead: Dead
+    dead: SideRecords
     end: Clock  # at the end of the range
     lateness: Mapping[int, int] = field(default_factory=dict)  # bucket to records, if it is learnt
 
@@ -110,7 +110,7 @@ class Summary:
         head = json.loads(table.schema.metadata[b"summary"])
         stream, topic, partition, start, end = head[:5]
         read, accepted, duplicate, unguarded, lateness = head[5:10]
-        dead = Dead(table["offset"].combine_chunks(), table["reason"].combine_chunks())
+        dead = SideRecords(table["offset"].combine_chunks(), table["reason"].combine_chunks())
         range = Range(Partition(topic, partition), start, end)
         counts = read, accepted, duplicate, unguarded
         return Summary(stream, range, *counts, dead, Clock(*head[10:]), dict(lateness))
@@ -167,7 +167,7 @@ class Stamper:
         self._duplicates = duplicates
         self._read = self._accepted = self._duplicate = self._unguarded = 0
         self._lateness = np.zeros(BUCKETS, np.int64)
-        self._dead: list[Dead] = []
+        self._dead: list[SideRecords] = []
         self._schema = input_schema(decoder)
 
     def decode(self, records: pa.Table) -> Decoded:
@@ -178,7 +178,7 @@ class Stamper:
         """Take a batch that was decoded together with others, and keep what is dead."""
         if len(decoded.dead):
             offsets = records["offset"].take(decoded.dead).combine_chunks()
-            self._dead.append(Dead(offsets, decoded.reasons))
+            self._dead.append(SideRecords(offsets, decoded.reasons))
         self._read += records.num_rows
         return decoded
 
@@ -218,7 +218,7 @@ class Stamper:
 
     def summary(self) -> Summary:
         """Return what was found, once the whole range went through."""
-        dead = Dead(
+        dead = SideRecords(
             pa.concat_arrays([part.offsets for part in self._dead] or [pa.array([], pa.int64())]),
             pa.concat_arrays([part.reasons for part in self._dead] or [pa.array([], pa.string())]),
         )

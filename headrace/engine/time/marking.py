@@ -58,7 +58,7 @@ class Marking:
         )
         for summary in summaries:
             if summary.lateness:
-                stream = unit.sources[summary.stream].stream
+                stream = unit.streams[summary.stream].stream
                 self._learning.note(stream, as_counts(summary.lateness))
 
     def forget(self) -> None:
@@ -73,7 +73,7 @@ class Marking:
         """
         progress = set_out(main, self._time.book, self._time.book.end_offset).progress
         ends = {key: extent.end_offset for key, extent in (extents or {}).items()}
-        for source in main.sources.values():
+        for source in main.streams.values():
             if ends and source.owned and source.stream.event_time is not None:
                 due = self._idleness.look(source.stream, progress, ends)
                 self._mark(main, source.stream, "idle", due)

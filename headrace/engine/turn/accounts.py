@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from headrace.engine.gears.folding import Outcome
 from headrace.engine.gears.offset_sets import OffsetSet
-from headrace.engine.gears.stamping import Dead, Summary
+from headrace.engine.gears.stamping import SideRecords, Summary
 from headrace.engine.gears.uniqueness import Stepped
 from headrace.engine.turn.emitting import Emitting
 from headrace.engine.turn.outset import Outset
@@ -154,7 +154,7 @@ class Accounts:
         return tuple(self._emitting.of_turn(self._outcomes, before, after))
 
     def _owned(self) -> list[str]:
-        return [name for name, source in self._unit.sources.items() if source.owned]
+        return [name for name, source in self._unit.streams.items() if source.owned]
 
     def _progress(self) -> dict[StreamPartition, Progress]:
         # Also of partitions that nothing was read of: a marker may have moved their clocks, and
@@ -173,7 +173,7 @@ class Accounts:
         counters: dict[Counted, Counters] = {}
         for name in self._owned():
             summaries = [summary for summary in self._summaries if summary.stream == name]
-            counters[Counted(self._unit.sources[name].owner, name)] = {
+            counters[Counted(self._unit.streams[name].owner, name)] = {
                 "read": sum(summary.read for summary in summaries),
                 "accepted": sum(summary.accepted for summary in summaries),
                 "dead": sum(len(summary.dead.offsets) for summary in summaries),
@@ -236,8 +236,8 @@ class Accounts:
     def _outbox(self) -> Iterable[OutboxEntry]:
         topics = {publish.owner: publish for publish in self._pipeline.publishes}
         for name in self._owned():
-            source = self._unit.sources[name]
-            dead: dict[int, list[Dead]] = {}
+            source = self._unit.streams[name]
+            dead: dict[int, list[SideRecords]] = {}
             for summary in self._summaries:
                 if summary.stream == name:
                     dead.setdefault(summary.range.partition.number, []).append(summary.dead)
@@ -258,7 +258,7 @@ class Accounts:
         """Keep a clock about every `seed_records` offsets, of the streams that the unit owns."""
         every = self._unit.settings.seed_records
         for summary in self._summaries:
-            source = self._unit.sources[summary.stream]
+            source = self._unit.streams[summary.stream]
             start, end = summary.range.start, summary.range.end
             if source.owned and start // every != end // every:
                 place = Progress(end, summary.end)
@@ -267,18 +267,18 @@ class Accounts:
                 yield Seed(summary.stream, source.version, partition, place, time_offset)
 
 
-def _duplicates_of(stream: Stream, found: OffsetSet) -> Dead:
+def _duplicates_of(stream: Stream, found: OffsetSet) -> SideRecords:
     offsets = pa.array(found.offsets(), pa.int64())
     within = timedelta(microseconds=stream.unique_within_us)
     reason = (
         f"duplicate: a record with the same {stream.unique} stands before it in the partition, "
         f"and the clock has not moved on by more than {within} since"
     )
-    return Dead(offsets, pa.repeat(pa.scalar(reason), len(offsets)))
+    return SideRecords(offsets, pa.repeat(pa.scalar(reason), len(offsets)))
 
 
 def _entries(
-    topic: str, source_topic: str, version: str, found: Mapping[int, Sequence[Dead]]
+    topic: str, source_topic: str, version: str, found: Mapping[int, Sequence[SideRecords]]
 ) -> Iterable[OutboxEntry]:
     for number, parts in sorted(found.items()):
         offsets = pa.concat_arrays([part.offsets for part in parts])

@@ -15,9 +15,9 @@ from headrace.errors import Problem
 from headrace.ledger.entries import (
     Emission,
     Progress,
+    SinkEntry,
     StreamPartition,
     Swap,
-    Telling,
     When,
     watermark_of_stream,
 )
@@ -42,9 +42,9 @@ class Emitting:
     _waiting: set[str] = field(default_factory=set)  # sinks that rows wait for in the store
     ending: bool = False  # the engine is about to end: every sink is due
 
-    def problems(self, known: Iterable[Telling]) -> list[Problem]:
+    def problems(self, known: Iterable[SinkEntry]) -> list[Problem]:
         """Return which sinks would go on where rows of another view, or in another mode, are."""
-        told = {telling.topic: telling for telling in known if telling.version}
+        told = {entry.topic: entry for entry in known if entry.version}
         return [
             Problem(
                 sink.location,
@@ -58,21 +58,21 @@ class Emitting:
         ]
 
     def begin(
-        self, shown: Mapping[str, Fold], known: Iterable[Telling]
-    ) -> list[tuple[Telling, Table | None]]:
+        self, shown: Mapping[str, Fold], known: Iterable[SinkEntry]
+    ) -> list[tuple[SinkEntry, Table | None]]:
         """Return what the store has to know of every sink, given the folds that readers see.
 
         `known` is what the store knows already.
         """
-        told = {telling.topic: telling.version for telling in known}
-        found: list[tuple[Telling, Table | None]] = []
+        told = {entry.topic: entry.version for entry in known}
+        found: list[tuple[SinkEntry, Table | None]] = []
         for sink in self.sinks:
             fold = shown.get(sink.view)
             version = told.get(sink.topic, "") if fold is None else fold.version
             self._versions[sink.name] = version
             final = self.views[sink.view].emit == "final"
-            telling = Telling(sink.name, sink.view, version, sink.topic, sink.mode, final)
-            found.append((telling, None if fold is None else fold.table))
+            entry = SinkEntry(sink.name, sink.view, version, sink.topic, sink.mode, final)
+            found.append((entry, None if fold is None else fold.table))
         return found
 
     def wait(self, sinks: Iterable[str]) -> None:
@@ -115,7 +115,7 @@ class Emitting:
             self._versions[swap.emission.sink] = swap.emission.table.version
             self._waiting.discard(swap.emission.sink)
 
-    def told(self, emissions: Iterable[Emission]) -> None:
+    def note_emitted(self, emissions: Iterable[Emission]) -> None:
         """Note what a committed turn has told."""
         for emission in emissions:
             if emission.when is When.WITH_KEPT:

@@ -48,7 +48,7 @@ def set_out(unit: Unit, book: MarkerBook, until: int) -> Outset:
     """Return where a unit stands once the markers before `until` act."""
     progress = {}
     for key, place in unit.progress.items():
-        stream = unit.sources[key.stream].stream
+        stream = unit.streams[key.stream].stream
         since = unit.time_offset
         fresh = book.fresh(stream, key.partition, place.offset, since=since, until=until)
         progress[key] = place._replace(clock=place.clock.marked(fresh))
@@ -59,7 +59,7 @@ def with_marks(outset: Outset, unit: Unit, book: MarkerBook, planned: PlannedTur
     """Return the outset of a planned turn: with the marks that act on its ranges."""
     marks = {}
     for name, (partition, start, end) in planned.ranges:
-        stream = unit.sources[name].stream
+        stream = unit.streams[name].stream
         found = book.ahead(stream, partition.number, start, end, until=outset.time_offset)
         if found:
             marks[StreamPartition(name, partition.number)] = found
@@ -75,8 +75,8 @@ def passed(units: Iterable[Unit]) -> dict[Place, int]:
     found: dict[Place, int] = {}
     for key in {key for unit in units for key in unit.progress}:
         for unit in units:
-            if key.stream in unit.sources:
-                place = Place(key.stream, unit.sources[key.stream].stream.topic, key.partition)
+            if key.stream in unit.streams:
+                place = Place(key.stream, unit.streams[key.stream].stream.topic, key.partition)
                 offset = unit.progress.get(key, Progress()).offset
                 found[place] = min(found.get(place, offset), offset)
     return found

@@ -15,7 +15,7 @@ from headrace.engine.time.marking import Marking
 from headrace.engine.time.timekeeping import Timekeeper
 from headrace.engine.turn.outset import Outset, passed, set_out, with_marks
 from headrace.engine.turn.ranges import backlog, check_position, plan_ranges
-from headrace.engine.unit import Source, Unit
+from headrace.engine.unit import Unit, UnitStream
 from headrace.ledger.entries import MAIN, HoldingState, PlannedTurn, Progress, StreamPartition
 from headrace.log.base import Extent, Log, Partition
 from headrace.log.names import TIME_TOPIC
@@ -83,7 +83,7 @@ class Planner:
         if unit.state is HoldingState.FAILED:
             return
         self.extents(unit)
-        for source in unit.sources.values():
+        for source in unit.streams.values():
             for partition, extent in self.partitions(source.stream).items():
                 place = Place(source.stream.name, partition.topic, partition.number)
                 self.marking.begins(place, extent.end_offset)
@@ -161,7 +161,7 @@ class Planner:
         The next turn enters them in the ledger, be there anything to read or not: W of the stream
         is theirs too.
         """
-        for name, source in unit.sources.items():
+        for name, source in unit.streams.items():
             clock = Clock(delay_us=source.stream.delay_us)
             added = {
                 StreamPartition(name, partition.number): Progress(clock=clock)
@@ -203,7 +203,7 @@ class Planner:
         PositionLost: it stands where the log has nothing.
         """
         extents: dict[StreamPartition, Extent] = {}
-        for name, source in unit.sources.items():
+        for name, source in unit.streams.items():
             topic = source.stream.topic
             of_topic = self._log.extents(topic)
             leader = self._leader(unit, source)
@@ -219,13 +219,13 @@ class Planner:
                 extents[key] = Extent(first, end)
         return extents
 
-    def _leader(self, unit: Unit, source: Source) -> Unit | None:
+    def _leader(self, unit: Unit, source: UnitStream) -> Unit | None:
         """Return the unit that another reads a stream no further than; None: to the log's end.
 
         The one that brings this version of the stream, or the main one if it reads that topic.
         """
         for other in self._units().values():
-            held = other.sources.get(source.stream.name)
+            held = other.streams.get(source.stream.name)
             if not source.owned and held is not None and held.owned and held.owner == source.owner:
                 return other
         main = self._units()[MAIN]

@@ -167,7 +167,7 @@ def take_turn(
     if gear.stepped:
         tools.tidy(known | _files(gear))
     unit.turn = planned.turn
-    tools.emitting.told(commit.emissions)
+    tools.emitting.note_emitted(commit.emissions)
     for aside in commit.set_aside:
         logger.warning("view %s is set aside: %s", aside.view, aside.reason)
         unit.leave(aside)

@@ -23,7 +23,7 @@ def stays_apart(unit: Unit, wanted: Wanted) -> bool:
     It failed; or it has to search for many records that fail; or its version is an old one that
     was set aside, which goes when its successor comes.
     """
-    brings_stream = any(source.owned for source in unit.sources.values())
+    brings_stream = any(source.owned for source in unit.streams.values())
     return (
         unit.state is HoldingState.FAILED
         or (unit.failing and not brings_stream)
@@ -41,7 +41,7 @@ def replaced_by(unit: Unit, units: Units) -> list[Unit]:
         and other.name != MAIN
         and other.folds
         and all(fold.name in names for fold in other.folds)
-        and not any(source.owned for source in other.sources.values())
+        and not any(source.owned for source in other.streams.values())
     ]
 
 
@@ -51,7 +51,7 @@ def built_along(unit: Unit, units: Units, wanted: Wanted) -> list[Unit]:
     Readers see them when it is swapped in, so they have to be built by then; one that failed, or
     that searches for many records that fail, is seen as it stands.
     """
-    brought = {source.owner for source in unit.sources.values() if source.owned}
+    brought = {source.owner for source in unit.streams.values() if source.owned}
     return [
         other
         for other in units.values()
@@ -59,7 +59,7 @@ def built_along(unit: Unit, units: Units, wanted: Wanted) -> list[Unit]:
         and other.state is not HoldingState.FAILED
         and not other.failing
         and any(
-            (fold.name, fold.version) in wanted and other.sources[fold.stream.name].owner in brought
+            (fold.name, fold.version) in wanted and other.streams[fold.stream.name].owner in brought
             for fold in other.folds
         )
     ]
@@ -79,12 +79,12 @@ def is_level(
             place.offset != unit.progress[key].offset for key, place in other.progress.items()
         ):
             return False
-    for name, source in unit.sources.items():
-        held = main.sources.get(name)
+    for name, source in unit.streams.items():
+        held = main.streams.get(name)
         if not source.owned and (held is None or held.version != source.version):
             return False  # its stream's new version has to be swapped in first
     for key, place in unit.progress.items():
-        topic = unit.sources[key.stream].stream.topic
+        topic = unit.streams[key.stream].stream.topic
         follows = main.topics().get(key.stream) == topic
         if place.offset < ends[key] or (follows and place.offset != ends[key]):
             return False
@@ -97,13 +97,13 @@ def shown_with(unit: Unit, units: Units, wanted: Wanted) -> list[Fold]:
     Views that were set aside while their stream's new version was built are among them: what the
     old version said of them is gone with it.
     """
-    brought = {source.owner for source in unit.sources.values() if source.owned}
+    brought = {source.owner for source in unit.streams.values() if source.owned}
     return [
         fold
         for other in units.values()
         for fold in other.folds
         if (fold.name, fold.version) in wanted
-        and (other is unit or other.sources[fold.stream.name].owner in brought)
+        and (other is unit or other.streams[fold.stream.name].owner in brought)
     ]
 
 
@@ -111,13 +111,13 @@ def merge_into_main(unit: Unit, main: Unit) -> None:
     """Give the main unit what one brings that is swapped in: its views, streams and positions."""
     # New dictionaries instead of changed ones: other units' threads read these.
     names = {fold.name for fold in unit.folds}
-    brought = {name for name, source in unit.sources.items() if source.owned}
+    brought = {name for name, source in unit.streams.items() if source.owned}
     kept = [f for f in main.folds if f.name not in names and f.stream.name not in brought]
     main.folds = kept + unit.folds
-    main.sources = main.sources | {name: unit.sources[name] for name in brought}
+    main.streams = main.streams | {name: unit.streams[name] for name in brought}
     progress = {k: p for k, p in main.progress.items() if k.stream not in brought}
     main.progress = progress | unit.progress
-    main.added = {key for key in main.added if key.stream not in unit.sources}
+    main.added = {key for key in main.added if key.stream not in unit.streams}
     # As the store does: with a position goes what was remembered there, be it nothing.
-    kept_state = {op: runs for op, runs in main.manifests.items() if op.name not in unit.sources}
+    kept_state = {op: runs for op, runs in main.manifests.items() if op.name not in unit.streams}
     main.manifests = kept_state | unit.manifests

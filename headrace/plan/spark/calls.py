@@ -1,7 +1,7 @@
 """Aggregate calls as columns of a fold: what Spark works out of each record for them.
 
-A call `a0` has up to three columns: `a0` its argument, `a0_by` what it orders by, `a0_place` where
-the record stands. All are NULL for a record that is not folded or that FILTER leaves out, and
+A call `a0` has up to three columns: `a0` its argument, `a0_by` what it orders by, `a0_tiebreak`
+what ties are broken by. All are NULL for a record that is not folded or that FILTER leaves out, and
 neither its argument nor what it orders by is evaluated then.
 """
 
@@ -54,12 +54,12 @@ def call_columns(call: Call, aggregate: Aggregate, stream: Stream, folded: str) 
         wanted[f"{call.name}_by"] = call.by
     texts = [state.partial for state in aggregate.states]
     texts += [] if aggregate.items is None else [aggregate.items.item]
-    if any("{place}" in text for text in texts):
+    if any("{tiebreak}" in text for text in texts):
         # Not a bare 0: Spark cannot hand over a struct that is null with a field that never is.
         time = "nullif(0L, 1L)"
         if stream.event_time is not None:
             time = f"unix_micros(`{stream.event_time}`)"
-        wanted[f"{call.name}_place"] = (
+        wanted[f"{call.name}_tiebreak"] = (
             f"named_struct('time_us', {time}, 'partition', __partition, 'offset', __offset)"
         )
     # One CASE within the other: Spark may work out both sides of an AND before either is asked.
@@ -71,7 +71,7 @@ def call_columns(call: Call, aggregate: Aggregate, stream: Stream, folded: str) 
 
 def fill(call: Call, text: str) -> str:
     """Return a partial or an item over the columns of its call."""
-    return text.format(x=call.name, y=f"{call.name}_by", place=f"{call.name}_place")
+    return text.format(x=call.name, y=f"{call.name}_by", tiebreak=f"{call.name}_tiebreak")
 
 
 def call_text(call: Call) -> str:

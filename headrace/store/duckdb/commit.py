@@ -9,7 +9,7 @@ import pyarrow as pa
 from headrace.errors import MergeFailed
 from headrace.ledger.entries import Commit, OutboxEntry, Seed
 from headrace.plan.tables import Table
-from headrace.store.duckdb.emission import Teller
+from headrace.store.duckdb.emission import SinkEmitter
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.names import physical, watermark_of
 from headrace.store.duckdb.placing import placing_of
@@ -38,20 +38,20 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     unit = commit.planned.unit
     for aside in commit.set_aside:
         set_aside(file, unit, aside)
-    tellers = [Teller(file, each, number) for number, each in enumerate(commit.emissions)]
-    for teller in tellers:
-        teller.look(commit.deltas[teller.emission.table])
+    emitters = [SinkEmitter(file, each, number) for number, each in enumerate(commit.emissions)]
+    for emitter in emitters:
+        emitter.look(commit.deltas[emitter.emission.table])
     for table, deltas in commit.deltas.items():
         _merge(file, table, deltas)
-    for teller in tellers:
-        teller.tell_closed()
+    for emitter in emitters:
+        emitter.emit_closed()
     kept = [table for table in commit.deltas if table.retention_us is not None]
     before = _watermarks(file, kept)
     set_progress(file, unit, commit.progress)
     set_watermarks(file, commit.watermarks)
     _expire(file, kept, before)
-    for teller in tellers:
-        teller.tell()
+    for emitter in emitters:
+        emitter.emit()
     _add_counters(file, commit)
     for entry in commit.outbox:
         _add_outbox(file, entry)

@@ -37,12 +37,12 @@ from headrace.time.clocks import NEVER
 from headrace.time.windows import MIN_EDGE_US
 
 __all__ = [
-    "Teller",
+    "SinkEmitter",
+    "emit_difference",
     "forget_waiting",
     "let_open_wait",
     "let_wait",
     "take_known",
-    "tell_difference",
     "waits",
 ]
 
@@ -50,10 +50,10 @@ _SHOWN_CHARACTERS = 100  # of a key, where an error names it
 
 
 @dataclass
-class Teller:
+class SinkEmitter:
     """Tells one sink of one turn.
 
-    `look` before anything is written, `tell_closed` once the deltas are, `tell` after everything.
+    `look` before anything is written, `emit_closed` once the deltas are, `emit` after everything.
     """
 
     file: DuckDBFile
@@ -84,26 +84,26 @@ class Teller:
             )
         self._take_images("before", live(table))
 
-    def tell_closed(self) -> None:
+    def emit_closed(self) -> None:
         """Tell which rows close where some of them may leave. MergeFailed."""
         self._add_waiting()
         leave = self.emission.table.retention_us is not None and self.emission.after_us != NEVER
         if self.emission.final and leave:
             self._take_images("closed", shown_at(self.emission.table, self.emission.after_us))
-            self._tell("before", "closed")
+            self._emit("before", "closed")
             self.file.run(f"ALTER TABLE {self._name('closed')} RENAME TO __before{self.number}")
 
-    def tell(self) -> None:
+    def emit(self) -> None:
         """Tell what changed. MergeFailed."""
         if self.emission.when is not When.LATER:
             self._take_images("after", live(self.emission.table))
-            self._tell("before", "after")
+            self._emit("before", "after")
             self.file.run(f"DROP TABLE {self._name('after')}")
         else:
             self.file.run(f"DROP TABLE {self._name('before')}")
         self.file.run(f"DROP TABLE {self._name('touched')}")
 
-    def _tell(self, old: str, new: str) -> None:
+    def _emit(self, old: str, new: str) -> None:
         """Tell how two tables of images differ, and drop the older one."""
         before, after = self._name(old), self._name(new)
         _emit(self.file, self.emission, before, after, key_names(self.emission.table))
@@ -149,7 +149,7 @@ class Teller:
         return f"temp.__{kind}{self.number}"
 
 
-def tell_difference(file: DuckDBFile, emission: Emission, known: str | None) -> None:
+def emit_difference(file: DuckDBFile, emission: Emission, known: str | None) -> None:
     """Tell a sink how all rows of its view differ from table `known`, or all of them. MergeFailed.
 
     The version may be another one than `known` is from.

@@ -7,48 +7,48 @@ here writes within the caller's transaction.
 import logging
 from collections.abc import Sequence
 
-from headrace.ledger.entries import Swap, Telling
+from headrace.ledger.entries import SinkEntry, Swap
 from headrace.plan.tables import Table
 from headrace.store.duckdb.emission import (
+    emit_difference,
     forget_waiting,
     let_open_wait,
     let_wait,
     take_known,
-    tell_difference,
     waits,
 )
 from headrace.store.duckdb.file import DuckDBFile
 
-__all__ = ["TELLINGS", "keep_known", "set_sinks", "tell_swaps"]
+__all__ = ["SINKS", "emit_swaps", "keep_known", "set_sinks"]
 
 logger = logging.getLogger("headrace.store")
 
-TELLINGS = "SELECT sink, view, version, topic, mode, final FROM headrace.sinks ORDER BY sink"
+SINKS = "SELECT sink, view, version, topic, mode, final FROM headrace.sinks ORDER BY sink"
 
 
-def set_sinks(file: DuckDBFile, sinks: Sequence[tuple[Telling, Table | None]]) -> set[str]:
+def set_sinks(file: DuckDBFile, sinks: Sequence[tuple[SinkEntry, Table | None]]) -> set[str]:
     """Let the ledger's sinks be these, and return those that rows wait for.
 
     For a new one all rows of its view wait; one that is known goes on where it was, and where
     rows are told before they close and were not, or the reverse, the open ones wait. Nothing is
     told here: a row that cannot be read sets its view aside in a turn, and holds up nobody else.
     """
-    known = {telling.topic: telling for telling in (Telling(*row) for row in file.rows(TELLINGS))}
-    for telling, table in sinks:
-        old = known.pop(telling.topic, None)
-        file.run("DELETE FROM headrace.sinks WHERE topic = ?", [telling.topic])
-        file.insert("headrace.sinks", [[*vars(telling).values()]])
+    known = {entry.topic: entry for entry in (SinkEntry(*row) for row in file.rows(SINKS))}
+    for entry, table in sinks:
+        old = known.pop(entry.topic, None)
+        file.run("DELETE FROM headrace.sinks WHERE topic = ?", [entry.topic])
+        file.insert("headrace.sinks", [[*vars(entry).values()]])
         if table is None:
             continue
-        if old is None or old.version != telling.version:
-            forget_waiting(file, telling.topic)
-            let_wait(file, table, telling.topic)
-        elif old.final != telling.final:
-            let_open_wait(file, table, telling.topic, known=telling.final)
+        if old is None or old.version != entry.version:
+            forget_waiting(file, entry.topic)
+            let_wait(file, table, entry.topic)
+        elif old.final != entry.final:
+            let_open_wait(file, table, entry.topic, known=entry.final)
     for gone in known.values():
         _forget(file, gone)
     _let_go(file)
-    return {telling.sink for telling, _ in sinks if waits(file, telling.topic)}
+    return {entry.sink for entry, _ in sinks if waits(file, entry.topic)}
 
 
 def keep_known(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
@@ -61,20 +61,20 @@ def keep_known(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
         forget_waiting(file, emission.topic)
 
 
-def tell_swaps(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
+def emit_swaps(file: DuckDBFile, swaps: Sequence[Swap]) -> None:
     """Tell sinks how the rows of new versions differ from what they know. MergeFailed."""
     for number, swap in enumerate(swaps):
         known = None if swap.before is None else f"temp.__known{number}"
-        tell_difference(file, swap.emission, known)
+        emit_difference(file, swap.emission, known)
         file.run(
             "UPDATE headrace.sinks SET version = ? WHERE topic = ?",
             [swap.emission.table.version, swap.emission.topic],
         )
 
 
-def _forget(file: DuckDBFile, telling: Telling) -> None:
-    forget_waiting(file, telling.topic)
-    file.run("DELETE FROM headrace.sinks WHERE topic = ?", [telling.topic])
+def _forget(file: DuckDBFile, entry: SinkEntry) -> None:
+    forget_waiting(file, entry.topic)
+    file.run("DELETE FROM headrace.sinks WHERE topic = ?", [entry.topic])
 
 
 def _let_go(file: DuckDBFile) -> None:

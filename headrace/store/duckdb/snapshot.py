@@ -17,8 +17,8 @@ from headrace.ledger.entries import (
     OutboxEntry,
     Owner,
     Progress,
+    SinkEntry,
     StreamPartition,
-    Telling,
     TurnReport,
 )
 from headrace.log.base import Partition, Range
@@ -33,7 +33,7 @@ from headrace.store.duckdb.errors import translated
 from headrace.store.duckdb.names import physical, quote
 from headrace.store.duckdb.placing import placing_of
 from headrace.store.duckdb.query import read_query
-from headrace.store.duckdb.sinks import TELLINGS
+from headrace.store.duckdb.sinks import SINKS
 from headrace.store.duckdb.versions import CLOCK, read_clock
 from headrace.time.clocks import NEVER
 
@@ -187,9 +187,9 @@ class DuckDBSnapshot:
         """Return what tells this store from every other one, also one made in its place."""
         return str(self._fetch("SELECT store_id FROM headrace.engine")[0][0])
 
-    def tellings(self) -> list[Telling]:
+    def sinks(self) -> list[SinkEntry]:
         """Return every sink and the version of its view that it is told of."""
-        return [Telling(*row) for row in self._fetch(TELLINGS)]
+        return [SinkEntry(*row) for row in self._fetch(SINKS)]
 
     def emissions(self, *, max_rows: int, max_bytes: int) -> pa.Table:
         """Return the next rows to be published, in order: number, sink, topic, key, value.

@@ -24,10 +24,10 @@ from headrace.ledger.entries import (
     PlannedTurn,
     Progress,
     Seed,
+    SinkEntry,
     StreamPartition,
     StreamRange,
     Swap,
-    Telling,
 )
 from headrace.ledger.laws import check_laws
 from headrace.log.base import Partition, Range
@@ -36,7 +36,7 @@ from headrace.store.duckdb.commit import count_commit, write_turn
 from headrace.store.duckdb.errors import translated
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA, SCHEMA_VERSION
-from headrace.store.duckdb.sinks import keep_known, set_sinks, tell_swaps
+from headrace.store.duckdb.sinks import emit_swaps, keep_known, set_sinks
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
 from headrace.store.duckdb.tables import create, show
 from headrace.store.duckdb.versions import (
@@ -98,10 +98,12 @@ class DuckDBStore:
 
     def _check_schema(self) -> None:
         if (found := self._schema_version()) != SCHEMA_VERSION:
+            later = found is not None and found > SCHEMA_VERSION
+            advice = "Start the release that wrote it; or move" if later else "Move"
             raise StoreError(
-                f"{self.path}: written by another release (format {found or 'none'}, this one "
-                f"reads {SCHEMA_VERSION}). Move it away; `headrace run` builds it anew from the "
-                f"log."
+                f"{self.path}: written by {'a later' if later else 'another'} release (format "
+                f"{found or 'none'}, this one reads {SCHEMA_VERSION}). {advice} it away; `headrace "
+                f"run` builds it anew from the log."
             )
 
     def begin_epoch(self, after: int = 0) -> int:
@@ -149,9 +151,9 @@ class DuckDBStore:
             for table in tables:
                 self._file.run(show(table))
             count_commit(self._file)
-            tell_swaps(self._file, swaps)
+            emit_swaps(self._file, swaps)
 
-    def tell(self, epoch: int, sinks: Sequence[tuple[Telling, Table | None]]) -> set[str]:
+    def set_sinks(self, epoch: int, sinks: Sequence[tuple[SinkEntry, Table | None]]) -> set[str]:
         """Let the ledger's sinks be these, and return those that rows wait for."""
         with self._file.transaction():
             self._check_epoch(epoch)

@@ -19,7 +19,14 @@ from headrace.plan.tables import Output, Table, TableColumn
 from headrace.plan.terms import Reference
 from headrace.schema.types import parse_type
 from headrace.store.base import Store
-from headrace.testing.store.samples import PLACE, StoreSuite, delta, outputs_of, planned, turn_of
+from headrace.testing.store.samples import (
+    PARTITION_0,
+    StoreSuite,
+    delta,
+    outputs_of,
+    planned,
+    turn_of,
+)
 from headrace.time.clocks import NEVER, Clock
 from headrace.time.placement import Forever, OfRecord, Placement, placement_of
 
@@ -160,7 +167,7 @@ class LawContract(StoreSuite):
         seen = []
         for turn, clock in enumerate((NEVER, end_us - 1, end_us, end_us + 999, end_us + 1_000), 1):
             deltas = (delta(table, (*values, 1)),) if turn == 1 else ()
-            progress = {PLACE: Progress(turn, Clock(clock, clock))}
+            progress = {PARTITION_0: Progress(turn, Clock(clock, clock))}
             store.commit(turn_of(planned(epoch, turn), {table: deltas}, progress=progress))
             with store.open() as snapshot:
                 seen.append(snapshot.query("SELECT * FROM laws ORDER BY 1").to_pylist()[:1])
@@ -181,7 +188,7 @@ class LawContract(StoreSuite):
         epoch = self.begin(store, *tables)
         rows: tuple[pa.Table, ...] = (delta(tables[0], (0, 7)), delta(tables[1], (1,)))
         deltas = {table: (row,) for table, row in zip(tables, rows, strict=True)}
-        far = {PLACE: Progress(1, Clock(10**12, 10**12))}
+        far = {PARTITION_0: Progress(1, Clock(10**12, 10**12))}
         store.commit(turn_of(planned(epoch, 1), deltas, progress=far))
         with store.open() as snapshot:
             assert snapshot.query("SELECT _closed FROM records").to_pylist() == [{"_closed": True}]

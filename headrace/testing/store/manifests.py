@@ -12,7 +12,7 @@ from headrace.operators.state import Run, Shards
 from headrace.plan.stages import Operator
 from headrace.store.base import Store
 from headrace.testing.store.samples import (
-    PLACE,
+    PARTITION_0,
     StoreSuite,
     counts,
     holding,
@@ -89,9 +89,9 @@ class ManifestContract(StoreSuite):
         store.commit(turn_of(planned(epoch, 1), manifests={CLICKS: (run("a"),)}))
         unit = "view:hits@v2"
         held = holding(new, unit, state=HoldingState.BUILDING)
-        store.hold(epoch, [held], {unit: {PLACE: Progress()}})
+        store.hold(epoch, [held], {unit: {PARTITION_0: Progress()}})
         store.prepare(new)
-        level = {PLACE: Progress(10, Clock(10_000))}
+        level = {PARTITION_0: Progress(10, Clock(10_000))}
         turn = planned(epoch, 1, unit=unit)
         store.commit(turn_of(turn, progress=level, manifests={CLICKS: (run("b"),)}))
         store.show(epoch, unit, [new])

@@ -22,7 +22,7 @@ from headrace.ledger.laws import VIEW_COUNTERS, totals_of
 from headrace.plan.tables import Table
 from headrace.store.base import Store
 from headrace.testing.store.samples import (
-    PLACE,
+    PARTITION_0,
     STREAM,
     StoreSuite,
     counts,
@@ -64,7 +64,7 @@ class ReadingContract(StoreSuite):
                 "SELECT o._events AS a, t._events AS b FROM one o, two t"
             ).to_pylist()
             assert list(answer[0].values()) == [1, 1]
-            assert before.progress(MAIN)[PLACE].offset == 10
+            assert before.progress(MAIN)[PARTITION_0].offset == 10
         with store.open() as after:
             assert after.units() == {MAIN: 7}
             assert after.query("SELECT _events AS n FROM two").to_pylist() == [{"n": 7}]
@@ -168,11 +168,11 @@ class ReadingContract(StoreSuite):
         unit = "stream:clicks@s2"
         building = HoldingState.BUILDING
         held = [stream_holding("s2", unit, state=building), holding(new, unit, state=building)]
-        store.hold(epoch, held, {unit: {PLACE: Progress(7, Clock(7))}})
+        store.hold(epoch, held, {unit: {PARTITION_0: Progress(7, Clock(7))}})
         store.prepare(new)
         store.show(epoch, unit, [new])
         with store.open() as snapshot:
-            assert snapshot.progress(MAIN) == {PLACE: Progress(7, Clock(7))}
+            assert snapshot.progress(MAIN) == {PARTITION_0: Progress(7, Clock(7))}
             assert snapshot.holdings() == [stream_holding("s2"), holding(new)]
             assert snapshot.counters() == {}
         assert store.seeds("clicks", "s1") == []
@@ -190,12 +190,12 @@ class ReadingContract(StoreSuite):
             assert held["good"] == holding(good)
             reason = "it divides by zero"
             assert held["bad"] == holding(bad, unit, state=HoldingState.FAILED, reason=reason)
-            assert snapshot.progress(unit) == {PLACE: Progress(10, Clock(10_000, 10_000))}
-            assert snapshot.progress(MAIN) == {PLACE: Progress(20, Clock(20_000, 20_000))}
+            assert snapshot.progress(unit) == {PARTITION_0: Progress(10, Clock(10_000, 10_000))}
+            assert snapshot.progress(MAIN) == {PARTITION_0: Progress(20, Clock(20_000, 20_000))}
             assert snapshot.query("SELECT _events AS n FROM bad").to_pylist() == [{"n": 1}]
         # Fixed from outside, it goes on by itself, becomes level and joins the others again.
         store.hold(epoch, [holding(bad, unit, state=HoldingState.BUILDING)], {})
-        place = {PLACE: Progress(20, Clock(20_000, 20_000))}
+        place = {PARTITION_0: Progress(20, Clock(20_000, 20_000))}
         store.commit(turn_of(planned(epoch, 1, unit=unit), {bad: both[bad]}, progress=place))
         store.show(epoch, unit, [bad])
         with store.open() as snapshot:
@@ -213,7 +213,7 @@ class ReadingContract(StoreSuite):
         with store.open() as snapshot:
             held = next(held for held in snapshot.holdings() if held.version == "v2")
             assert (held.unit, held.state, held.reason) == (unit, HoldingState.FAILED, "why")
-            assert snapshot.progress(unit) == {PLACE: Progress(10, Clock(10))}
+            assert snapshot.progress(unit) == {PARTITION_0: Progress(10, Clock(10))}
 
     def test_the_unit_of_a_replaced_failed_version_is_forgotten(self, store: Store) -> None:
         old, new = counts(version="v1"), counts(version="v2")

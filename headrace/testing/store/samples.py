@@ -35,7 +35,7 @@ from headrace.time.placement import Forever
 
 __all__ = [
     "MAIN",
-    "PLACE",
+    "PARTITION_0",
     "STREAM",
     "StoreSuite",
     "counts",
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 STREAM = Owner("stream", "clicks", "s1")
-PLACE = StreamPartition("clicks", 0)
+PARTITION_0 = StreamPartition("clicks", 0)
 
 
 def counts(view: str = "hits", version: str = "v1", *, keyed: bool = True) -> Table:
@@ -123,7 +123,7 @@ def turn_of(
 ) -> Commit:
     """Return the commit of a planned turn; it moves the position to the turn's end."""
     end = plan.ranges[0].range.end
-    progress = others.pop("progress", {PLACE: Progress(end, Clock(end * 1_000, end * 1_000))})
+    progress = others.pop("progress", {PARTITION_0: Progress(end, Clock(end * 1_000, end * 1_000))})
     watermark_us = min((place.clock.watermark_us for place in progress.values()), default=NEVER)
     report = TurnReport(plan.unit, plan.turn, "short", plan.records, 0, 0, {"fold": 1.5})
     return Commit(
@@ -179,7 +179,7 @@ class StoreSuite(ABC):
         """Hold a stream and views in the main unit, shown, and return the epoch."""
         epoch = store.begin_epoch()
         holdings = [stream_holding(), *(holding(table) for table in tables)]
-        store.hold(epoch, holdings, {MAIN: {PLACE: Progress()}})
+        store.hold(epoch, holdings, {MAIN: {PARTITION_0: Progress()}})
         for table in tables:
             store.prepare(table)
         store.show(epoch, MAIN, tables)
@@ -189,9 +189,9 @@ class StoreSuite(ABC):
         """Hold a new version in a unit of its own, at an offset, and return the unit."""
         unit = f"view:{table.view}@{table.version}"
         held = holding(table, unit, state=HoldingState.BUILDING)
-        store.hold(epoch, [held], {unit: {PLACE: Progress()}})
+        store.hold(epoch, [held], {unit: {PARTITION_0: Progress()}})
         store.prepare(table)
         rows = delta(table, ("a", 100, 100, 100, 100))
-        progress = {PLACE: Progress(offset, Clock(offset))}
+        progress = {PARTITION_0: Progress(offset, Clock(offset))}
         store.commit(turn_of(planned(epoch, 1, unit=unit), {table: (rows,)}, progress=progress))
         return unit

@@ -32,7 +32,7 @@ from headrace.model.nodes import Window
 from headrace.plan.tables import Table, TableColumn
 from headrace.store.base import Store
 from headrace.testing.store.samples import (
-    PLACE,
+    PARTITION_0,
     STREAM,
     StoreSuite,
     counts,
@@ -95,7 +95,7 @@ class TurnContract(StoreSuite):
             done = turn if point == "after_commit" else 0
             with store.open() as snapshot:
                 assert snapshot.units() == {MAIN: done}
-                assert snapshot.progress(MAIN)[PLACE].offset == done * 10
+                assert snapshot.progress(MAIN)[PARTITION_0].offset == done * 10
                 assert [row["_events"] for row in snapshot.states(table).to_pylist()] == (
                     [done] if done else []
                 )
@@ -135,7 +135,7 @@ class TurnContract(StoreSuite):
             turn = snapshot.units()[MAIN]
             # The last commit may have been made and not noted.
             assert turn in (noted[-1], noted[-1] + 1)
-            assert snapshot.progress(MAIN)[PLACE].offset == turn * 10
+            assert snapshot.progress(MAIN)[PARTITION_0].offset == turn * 10
             assert totals_of(snapshot.counters())[STREAM]["read"] == turn * 10
             assert len(snapshot.outbox()) == turn
         assert read(store, table) == [("a", turn, turn, -turn, turn)]
@@ -205,7 +205,7 @@ class TurnContract(StoreSuite):
         store.commit(replace(turn_of(planned(epoch, 1)), time_offset=7))
         store.journal(planned(epoch, 2))
         store.drop(epoch, [stream_holding()])
-        store.hold(epoch, [stream_holding()], {MAIN: {PLACE: Progress()}})
+        store.hold(epoch, [stream_holding()], {MAIN: {PARTITION_0: Progress()}})
         assert store.journalled(MAIN) is None
         with store.open() as snapshot:
             assert snapshot.time_offset(MAIN) == 0

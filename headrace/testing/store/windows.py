@@ -11,7 +11,7 @@ from headrace.plan.terms import Reference
 from headrace.schema.types import parse_type
 from headrace.store.base import Store
 from headrace.testing.store.samples import (
-    PLACE,
+    PARTITION_0,
     StoreSuite,
     delta,
     outputs_of,
@@ -96,7 +96,7 @@ class WindowContract(StoreSuite):
         left = []
         shown = []
         for turn, clock in enumerate(clocks, 1):
-            progress = {PLACE: Progress(turn, Clock(clock, clock))}
+            progress = {PARTITION_0: Progress(turn, Clock(clock, clock))}
             deltas = {table: (rows,) if turn == 1 else ()}
             store.commit(turn_of(planned(epoch, turn), deltas, progress=progress))
             left.append(len(read(store, table)))
@@ -110,7 +110,7 @@ class WindowContract(StoreSuite):
         table = _panes(retention_us=100)
         epoch = self.begin(store, table)
         rows = delta(table, (5, 3, "a", 1, 1), (20, 18, "a", 1, 1))
-        progress = {PLACE: Progress(1, Clock(250, 250))}
+        progress = {PARTITION_0: Progress(1, Clock(250, 250))}
         store.commit(turn_of(planned(epoch, 1), {table: (rows,)}, progress=progress))
         assert read(store, table) == [(20, 18, "a", 1, 1)]
 

@@ -77,6 +77,6 @@ CREATE MATERIALIZED VIEW d WITH (emit = 'every -1 second') AS SELECT a FROM s;
 CREATE MATERIALIZED VIEW e WITH (emit = 'final') AS SELECT a, count(*) AS n FROM s GROUP BY a
 -- error: case.sql:2:41: emit 'sometimes' is not known; write 'changes', 'every 10 seconds' or 'final'
 -- error: case.sql:3:41: emit: '' is not a duration; write a whole number and a unit, such as '30 seconds', '10 minutes', '1 hour' or '7 days'
--- error: case.sql:4:41: emit every nothing is emit = 'changes'; write that
+-- error: case.sql:4:41: `emit = 'every 0 seconds'` is not allowed; use `emit = 'changes'`
 -- error: case.sql:5:41: emit: '-1 second' is negative; write 0 or more
 -- error: case.sql:6:41: emit of e: without a window no row is ever final; write 'changes', or group by window(...)

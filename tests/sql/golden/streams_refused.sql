@@ -139,7 +139,7 @@ CREATE STREAM a (t TIMESTAMP,
 CREATE STREAM a (x INT) WITH (idle_timeout = '0 seconds');
 CREATE STREAM b (x INT) WITH (idle_timeout = 'soon');
 CREATE STREAM c (x INT) WITH (idle_timeout = '-1 minute')
--- error: case.sql:1:46: idle_timeout must be more than nothing: every pause would count as idle; write '1 minute'
+-- error: case.sql:1:46: idle_timeout must be positive: otherwise every pause would count as idle; write '1 minute'
 -- error: case.sql:2:46: idle_timeout: 'soon' is not a duration; write a whole number and a unit, such as '30 seconds', '10 minutes', '1 hour' or '7 days'
 -- error: case.sql:3:46: idle_timeout: '-1 minute' is negative; write 0 or more
 
