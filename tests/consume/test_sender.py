@@ -116,6 +116,15 @@ def test_no_record_waits_for_a_thread_that_just_ended(
             sender.send("t", "x").result(10)
 
 
+@pytest.fixture
+def _interrupts() -> Iterator[None]:
+    """Heed SIGINT, which a run that a shell started in the background ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interrupts")
 @pytest.mark.parametrize("call", ["close", "flush", "send"])
 def test_an_interrupt_leaves_a_sender_that_can_be_closed(log: EmbeddedLog, call: str) -> None:
     watched = WatchedLog(log)
