@@ -5,8 +5,8 @@ import os
 from headrace.plan.explain import StoreText
 from headrace.plan.tables import Table
 from headrace.store.base import Store
-from headrace.store.duckdb.describing import describe
 from headrace.store.duckdb.store import DuckDBStore
+from headrace.store.duckdb.tables.describing import describe
 
 __all__ = ["describe_table", "open_store"]
 

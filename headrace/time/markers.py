@@ -29,13 +29,13 @@ from typing import Any, NamedTuple
 from headrace.model.definitions import Stream
 from headrace.time.clocks import NEVER, UNKNOWN, EventTime, Mark
 
-__all__ = ["MarkerBook", "Marks", "Place", "chain", "event_time_of", "read_marks"]
+__all__ = ["MarkedPartition", "MarkerBook", "Marks", "chain", "event_time_of", "read_marks"]
 
 VERSION = 1
 _CHECK_DIGITS = 16
 
 
-class Place(NamedTuple):
+class MarkedPartition(NamedTuple):
     """A partition as a stream reads it, for as long as it reads that topic."""
 
     stream: str
@@ -146,8 +146,8 @@ class MarkerBook:
     epoch: int = 0
     check: str = ""  # of the last marker that is not void
     void: int = 0
-    _marks: dict[Place, list[Mark]] = field(default_factory=dict)
-    _furthest: dict[Place, int] = field(default_factory=dict)  # where the last mark acts
+    _marks: dict[MarkedPartition, list[Mark]] = field(default_factory=dict)
+    _furthest: dict[MarkedPartition, int] = field(default_factory=dict)  # where the last mark acts
 
     def add(self, number: int, value: bytes | None) -> None:
         """Take the record at an offset of the topic."""
@@ -165,7 +165,7 @@ class MarkerBook:
         if found.stream is None:
             return
         for partition, offset, time_us in found.marks:
-            place = Place(found.stream, found.topic, partition)
+            place = MarkedPartition(found.stream, found.topic, partition)
             # No engine of ours goes back; whoever does acts no earlier than the one before.
             offset = self._furthest[place] = max(offset, self._furthest.get(place, 0))
             mark = Mark(number, offset, time_us, found.delay_us, found.event_time)
@@ -188,9 +188,9 @@ class MarkerBook:
         return _as_defined(stream, marks[_acting_by(marks, start) : last])
 
     def _of(self, stream: Stream, partition: int) -> Sequence[Mark]:
-        return self._marks.get(Place(stream.name, stream.topic, partition), ())
+        return self._marks.get(MarkedPartition(stream.name, stream.topic, partition), ())
 
-    def forget(self, floors: Mapping[Place, int]) -> None:
+    def forget(self, floors: Mapping[MarkedPartition, int]) -> None:
         """Let go of marks before the offsets that every reader has passed, and of other places."""
         kept = {}
         for place, marks in self._marks.items():

@@ -3,8 +3,8 @@
 A record's state is in one window's row, in a pane that several windows share, in a piece of a
 session, in one row for ever, or, where nothing is grouped, in a row of its own. What follows from
 that (the columns of the row, how many windows a delta speaks of) is said here in plain numbers.
-Spark's text for it is in plan/spark/placing.py and DuckDB's in store/duckdb/placing.py, a class
-each: no other file asks which kind of window a view has.
+Spark's text for it is in plan/spark/placing.py and DuckDB's in store/duckdb/tables/placing.py, a
+class each: no other file asks which kind of window a view has.
 """
 
 from dataclasses import dataclass

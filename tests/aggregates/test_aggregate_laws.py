@@ -26,10 +26,10 @@ from headrace.model.nodes import Call
 from headrace.plan.tables import Answer, Table, TableColumn
 from headrace.reference.aggregates import Taken, aggregate, result_type
 from headrace.schema.types import parse_type
-from headrace.store.duckdb import merging
-from headrace.store.duckdb.comparing import compare_states
-from headrace.store.duckdb.finals import final_text
 from headrace.store.duckdb.schema import SCHEMA
+from headrace.store.duckdb.tables import merging
+from headrace.store.duckdb.tables.comparing import compare_states
+from headrace.store.duckdb.tables.finals import final_text
 from headrace.time.placement import Forever
 
 MOST_PARTS = 8

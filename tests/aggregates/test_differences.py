@@ -10,7 +10,7 @@ import pytest
 from headrace.aggregates import AGGREGATES, Arguments
 from headrace.plan.tables import Table, TableColumn
 from headrace.schema.types import parse_type
-from headrace.store.duckdb.comparing import compare_states
+from headrace.store.duckdb.tables.comparing import compare_states
 from headrace.time.placement import Forever
 
 NAN, INFINITE = float("nan"), float("inf")

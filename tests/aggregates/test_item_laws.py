@@ -28,11 +28,11 @@ from headrace.plan.tables import Table, TableColumn
 from headrace.reference.aggregates import Taken, aggregate, result_type
 from headrace.reference.hashes import hash_of
 from headrace.schema.types import parse_type
-from headrace.store.duckdb.finals import items_text
-from headrace.store.duckdb.merging import combine
-from headrace.store.duckdb.names import physical
 from headrace.store.duckdb.schema import SCHEMA
-from headrace.store.duckdb.tables import create, merge, trim
+from headrace.store.duckdb.tables.finals import items_text
+from headrace.store.duckdb.tables.merging import combine
+from headrace.store.duckdb.tables.names import physical
+from headrace.store.duckdb.tables.statements import create, merge, trim
 from headrace.time.placement import Forever
 
 pytestmark = pytest.mark.spark

@@ -20,7 +20,7 @@ from headrace.ledger.entries import Progress, StreamPartition
 from headrace.project.settings import Settings
 from headrace.sql import parse_project
 from headrace.time.clocks import Clock, Mark
-from headrace.time.markers import Coordinates, MarkerBook, Marks, chain
+from headrace.time.markers import MarkedPartition, MarkerBook, Marks, chain
 
 MAX_US = 60_000_000
 [ADAPTIVE] = parse_project(
@@ -80,10 +80,10 @@ def test_markers_of_a_new_partition_are_needed_until_every_unit_has_noticed_it()
     slow = Unit("slow", Settings(), streams, progress={p0: Progress(5)})
     other = Unit("other", Settings(), elsewhere, progress={p0: Progress(1)})
     assert passed([main]) == {
-        Coordinates("clicks", "clicks", 0): 10,
-        Coordinates("clicks", "clicks", 1): 50,
+        MarkedPartition("clicks", "clicks", 0): 10,
+        MarkedPartition("clicks", "clicks", 1): 50,
     }
     found = passed([main, slow, other])
-    assert found[Coordinates("clicks", "clicks", 0)] == 5
-    assert found[Coordinates("clicks", "clicks", 1)] == 0
-    assert found[Coordinates("clicks", "elsewhere", 0)] == 1
+    assert found[MarkedPartition("clicks", "clicks", 0)] == 5
+    assert found[MarkedPartition("clicks", "clicks", 1)] == 0
+    assert found[MarkedPartition("clicks", "elsewhere", 0)] == 1

@@ -25,7 +25,7 @@ from headrace.plan.tables import Table
 from headrace.project.settings import Settings
 from headrace.store.duckdb import commit as duckdb_commit
 from headrace.store.duckdb.file import DuckDBFile
-from headrace.store.duckdb.names import physical
+from headrace.store.duckdb.tables.names import physical
 from headrace.testing import Harness, harness
 from headrace.testing.harness import Value
 from headrace.testing.strategies import Append, Script, Turn, scripts

@@ -8,7 +8,7 @@ import pytest
 from broker import Broker
 from confluent_kafka import Producer
 
-from headrace.log.embedded import housekeeping
+from headrace.log.embedded.upkeep import housekeeping
 from headrace.log.kafka import KafkaLog
 from log.compacted import Clock
 

@@ -20,8 +20,8 @@ from headrace.log import (
     TopicSettings,
     records,
 )
-from headrace.log.embedded import compaction, housekeeping, rewriting
 from headrace.log.embedded.listing import list_files, list_replaced
+from headrace.log.embedded.upkeep import compaction, housekeeping, rewriting
 from headrace.testing.log.suite import rows, values
 from log.compacted import (
     COMPACTED,

@@ -21,9 +21,9 @@ from headrace.log import (
     Range,
     records,
 )
-from headrace.log.embedded import rewriting
 from headrace.log.embedded.ends import read_ends
 from headrace.log.embedded.listing import list_files, list_replaced
+from headrace.log.embedded.upkeep import rewriting
 from headrace.testing.log.suite import rows, values
 from log.compacted import (
     COMPACTED,

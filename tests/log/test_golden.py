@@ -20,7 +20,7 @@ from headrace.log import (
     TopicSettings,
     records,
 )
-from headrace.log.embedded import rewriting
+from headrace.log.embedded.upkeep import rewriting
 from headrace.testing.log.suite import rows
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -14,8 +14,8 @@ import pytest
 
 from headrace import faults
 from headrace.log import Append, EmbeddedLog, Partition, records
-from headrace.log.embedded.housekeeping import KEPT_DECISIONS
 from headrace.log.embedded.transactions import decisions
+from headrace.log.embedded.upkeep.housekeeping import KEPT_DECISIONS
 from headrace.testing.log.suite import values
 
 PLACES = [Partition("t", 0), Partition("t", 1), Partition("u", 0)]

@@ -16,7 +16,7 @@ from headrace.engine.gears.probing import _try, _without_sharing
 from headrace.engine.spark.session import start_spark
 from headrace.plan.finals import Names, to_term, typed_parts
 from headrace.schema.types import DataType, parse_type
-from headrace.store.duckdb.terms import term_text
+from headrace.store.duckdb.tables.terms import term_text
 
 COLUMNS = {
     "tiny": "TINYINT",

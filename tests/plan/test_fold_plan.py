@@ -40,8 +40,8 @@ from headrace.plan.shape import shape_of
 from headrace.plan.stages import Fold, plan_pipeline
 from headrace.schema.types import parse_type
 from headrace.sql import parse_project
-from headrace.store.duckdb.names import quote
 from headrace.store.duckdb.store import DuckDBStore
+from headrace.store.duckdb.tables.names import quote
 from headrace.store.opening import describe_table
 from headrace.testing.store.samples import planned, turn_of
 

@@ -9,8 +9,8 @@ import duckdb
 
 from headrace.schema.types import parse_type
 from headrace.serve.values import answer_to_json
-from headrace.store.duckdb.json import json_object
-from headrace.store.duckdb.names import quote
+from headrace.store.duckdb.emission.json import json_object
+from headrace.store.duckdb.tables.names import quote
 
 # Type, SQL of a value, and what it is in JSON.
 VALUES = [

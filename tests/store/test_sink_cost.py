@@ -16,10 +16,10 @@ from headrace.plan.states import grouped_table, plain_table
 from headrace.plan.tables import Table
 from headrace.schema.types import parse_type
 from headrace.sql import parse_project
-from headrace.store.duckdb.emission import SinkEmitter
+from headrace.store.duckdb.emission.emitter import SinkEmitter
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA
-from headrace.store.duckdb.tables import create
+from headrace.store.duckdb.tables.statements import create
 
 STREAM = "CREATE STREAM clicks (k STRING, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts);"
 STRING, BIGINT, TIMESTAMP = map(parse_type, ("STRING", "BIGINT", "TIMESTAMP"))

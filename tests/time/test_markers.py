@@ -19,12 +19,12 @@ from headrace.log import Partition
 from headrace.model.definitions import Adaptive, Stream
 from headrace.reference.clocks import Marker, PartitionClock, read_markers
 from headrace.time.clocks import Clock, Mark
-from headrace.time.markers import MarkerBook, Marks, Place, chain
+from headrace.time.markers import MarkedPartition, MarkerBook, Marks, chain
 
 IDLE = Marks(7, "s", "t", "idle", marks=((0, 10, 1_000), (1, 20, 2_000)))
 LATER = Marks(7, "s", "t", "idle", marks=((0, 10, 5_000),))
 LEARNT = Marks(7, "s", "t", "learnt", 250, ((0, 10, None), (1, 30, None)))
-P0, P1 = Place("s", "t", 0), Place("s", "t", 1)
+P0, P1 = MarkedPartition("s", "t", 0), MarkedPartition("s", "t", 1)
 STREAM = Stream("s", (), "t", event_time="ts", delay_us=900, adaptive=Adaptive("0.9", 900))
 EVERYTHING = 10**9
 
@@ -36,7 +36,7 @@ def book(*values: bytes | None) -> MarkerBook:
     return made
 
 
-def all_of(made: MarkerBook, place: Place) -> tuple[Mark, ...]:
+def all_of(made: MarkerBook, place: MarkedPartition) -> tuple[Mark, ...]:
     return made.fresh(STREAM, place.partition, EVERYTHING, since=0, until=EVERYTHING)
 
 

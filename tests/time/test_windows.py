@@ -19,7 +19,7 @@ from headrace.model.windows import DAY_US
 from headrace.plan.spark import cutting as spark_cutting
 from headrace.plan.spark.windowing import judged, levels_of
 from headrace.reference.windows import OutOfRange, Span, to_us, windows_around
-from headrace.store.duckdb import cutting as duckdb_cutting
+from headrace.store.duckdb.tables import cutting as duckdb_cutting
 from headrace.time.windows import MAX_EDGE_US, MIN_EDGE_US, Cut
 
 pytestmark = pytest.mark.spark

@@ -19,7 +19,7 @@ from headrace.log.base import Extent
 from headrace.model.definitions import Stream
 from headrace.time.clocks import NEVER
 from headrace.time.lateness import as_counts
-from headrace.time.markers import Marks, Place, event_time_of
+from headrace.time.markers import MarkedPartition, Marks, event_time_of
 
 __all__ = ["Marking"]
 
@@ -35,15 +35,17 @@ class Marking:
         self._time = time
         self._idleness = Idleness(wall)
         self._learning = Learning(wall)
-        self._reached: dict[Place, int] = {}  # the furthest ends that anybody may have read
+        self._reached: dict[
+            MarkedPartition, int
+        ] = {}  # the furthest ends that anybody may have read
 
     def reached(self, planned: PlannedTurn) -> None:
         """Remember how far a journalled turn reads: later markers act behind that."""
         for stream, range in planned.ranges:
-            place = Place(stream, range.partition.topic, range.partition.number)
+            place = MarkedPartition(stream, range.partition.topic, range.partition.number)
             self.begins(place, range.end)
 
-    def begins(self, place: Place, end_offset: int) -> None:
+    def begins(self, place: MarkedPartition, end_offset: int) -> None:
         """Remember where a partition ends as this engine begins."""
         self._reached[place] = max(self._reached.get(place, 0), end_offset)
 
@@ -85,7 +87,8 @@ class Marking:
             key.partition: place for key, place in progress.items() if key.stream == stream.name
         }
         if any(
-            place.offset < self._reached.get(Place(stream.name, stream.topic, partition), 0)
+            place.offset
+            < self._reached.get(MarkedPartition(stream.name, stream.topic, partition), 0)
             for partition, place in mine.items()
         ):
             return  # a replay: what was learnt of it, then, is in the log
@@ -154,4 +157,7 @@ class Marking:
         place = main.progress.get(StreamPartition(stream.name, partition))
         if place is None:
             return 0  # it is new, and no unit reads further than the main one has
-        return max(self._reached.get(Place(stream.name, stream.topic, partition), 0), place.offset)
+        return max(
+            self._reached.get(MarkedPartition(stream.name, stream.topic, partition), 0),
+            place.offset,
+        )

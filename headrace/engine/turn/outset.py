@@ -11,7 +11,7 @@ from headrace.log.base import Range
 from headrace.model.definitions import Stream
 from headrace.schema.json import JsonDecoder
 from headrace.time.clocks import Mark
-from headrace.time.markers import MarkerBook, Place
+from headrace.time.markers import MarkedPartition, MarkerBook
 
 __all__ = ["Outset", "passed", "set_out", "with_marks"]
 
@@ -66,17 +66,19 @@ def with_marks(outset: Outset, unit: Unit, book: MarkerBook, planned: PlannedTur
     return replace(outset, marks=marks)
 
 
-def passed(units: Iterable[Unit]) -> dict[Place, int]:
+def passed(units: Iterable[Unit]) -> dict[MarkedPartition, int]:
     """Return the offsets that every unit which reads a partition has passed.
 
     A unit that has not noticed a partition yet stands before its first record.
     """
     units = list(units)
-    found: dict[Place, int] = {}
+    found: dict[MarkedPartition, int] = {}
     for key in {key for unit in units for key in unit.progress}:
         for unit in units:
             if key.stream in unit.streams:
-                place = Place(key.stream, unit.streams[key.stream].stream.topic, key.partition)
+                place = MarkedPartition(
+                    key.stream, unit.streams[key.stream].stream.topic, key.partition
+                )
                 offset = unit.progress.get(key, Progress()).offset
                 found[place] = min(found.get(place, offset), offset)
     return found

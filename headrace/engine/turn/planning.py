@@ -23,7 +23,7 @@ from headrace.model.definitions import Stream
 from headrace.project.settings import Settings
 from headrace.store.base import Store
 from headrace.time.clocks import Clock
-from headrace.time.markers import Place
+from headrace.time.markers import MarkedPartition
 
 __all__ = ["Ends", "Planner"]
 
@@ -85,7 +85,7 @@ class Planner:
         self.extents(unit)
         for source in unit.streams.values():
             for partition, extent in self.partitions(source.stream).items():
-                place = Place(source.stream.name, partition.topic, partition.number)
+                place = MarkedPartition(source.stream.name, partition.topic, partition.number)
                 self.marking.begins(place, extent.end_offset)
         for stream, range in () if planned is None else planned.ranges:
             topic = range.partition.topic

@@ -37,9 +37,9 @@ from headrace.log.embedded.files import OpenFile, disk_errors, locked
 from headrace.log.embedded.follower import Follower
 from headrace.log.embedded.format import decode_batch_header, encode_batch
 from headrace.log.embedded.listing import list_files, list_replaced, list_segments, segment_path
-from headrace.log.embedded.retention import first_kept
 from headrace.log.embedded.segments import lost_file
 from headrace.log.embedded.tail import Tail
+from headrace.log.embedded.upkeep.retention import first_kept
 
 __all__ = ["Appender", "Written"]
 

@@ -56,7 +56,6 @@ from headrace.log.embedded.background import BackgroundSync
 from headrace.log.embedded.files import disk_errors, make_folder
 from headrace.log.embedded.forks import call_in_children
 from headrace.log.embedded.format import encode_payload
-from headrace.log.embedded.housekeeping import Housekeeping
 from headrace.log.embedded.inside import Inside
 from headrace.log.embedded.producers import next_epoch
 from headrace.log.embedded.reader import Reader
@@ -75,7 +74,8 @@ from headrace.log.embedded.transactions import (
     append_together,
     is_decided,
 )
-from headrace.log.embedded.verify import CheckedSegment, verify_partition
+from headrace.log.embedded.upkeep.housekeeping import Housekeeping
+from headrace.log.embedded.upkeep.verify import CheckedSegment, verify_partition
 from headrace.log.names import (
     RESERVED_TOPICS,
     refuse_closed,

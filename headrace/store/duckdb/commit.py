@@ -9,12 +9,12 @@ import pyarrow as pa
 from headrace.errors import MergeFailed
 from headrace.ledger.entries import Commit, OutboxEntry, Seed
 from headrace.plan.tables import Table
-from headrace.store.duckdb.emission import SinkEmitter
+from headrace.store.duckdb.emission.emitter import SinkEmitter
 from headrace.store.duckdb.file import DuckDBFile
-from headrace.store.duckdb.names import physical, watermark_of
-from headrace.store.duckdb.placing import placing_of
-from headrace.store.duckdb.sessions import merge_sessions
-from headrace.store.duckdb.tables import merge, trim
+from headrace.store.duckdb.tables.names import physical, watermark_of
+from headrace.store.duckdb.tables.placing import placing_of
+from headrace.store.duckdb.tables.sessions import merge_sessions
+from headrace.store.duckdb.tables.statements import merge, trim
 from headrace.store.duckdb.versions import (
     clock_row,
     set_aside,

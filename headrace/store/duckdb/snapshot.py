@@ -27,13 +27,13 @@ from headrace.plan.stages import Operator
 from headrace.plan.tables import Table
 from headrace.store.base import MAX_ROWS, MAX_SECONDS
 from headrace.store.duckdb.commit import SUM_COUNTERS
-from headrace.store.duckdb.comparing import compare_states
-from headrace.store.duckdb.cutting import day_start
+from headrace.store.duckdb.emission.sinks import SINKS
 from headrace.store.duckdb.errors import translated
-from headrace.store.duckdb.names import physical, quote
-from headrace.store.duckdb.placing import placing_of
 from headrace.store.duckdb.query import read_query
-from headrace.store.duckdb.sinks import SINKS
+from headrace.store.duckdb.tables.comparing import compare_states
+from headrace.store.duckdb.tables.cutting import day_start
+from headrace.store.duckdb.tables.names import physical, quote
+from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.versions import CLOCK, read_clock
 from headrace.time.clocks import NEVER
 

@@ -33,12 +33,12 @@ from headrace.ledger.laws import check_laws
 from headrace.log.base import Partition, Range
 from headrace.plan.tables import Table
 from headrace.store.duckdb.commit import count_commit, write_turn
+from headrace.store.duckdb.emission.sinks import emit_swaps, keep_known, set_sinks
 from headrace.store.duckdb.errors import translated
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA, SCHEMA_VERSION
-from headrace.store.duckdb.sinks import emit_swaps, keep_known, set_sinks
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
-from headrace.store.duckdb.tables import create, show
+from headrace.store.duckdb.tables.statements import create, show
 from headrace.store.duckdb.versions import (
     CLOCK,
     drop_versions,

@@ -18,7 +18,7 @@ from headrace.ledger.entries import (
 )
 from headrace.plan.stages import Operator
 from headrace.store.duckdb.file import DuckDBFile
-from headrace.store.duckdb.names import physical, quote
+from headrace.store.duckdb.tables.names import physical, quote
 from headrace.time.clocks import NEVER, Clock
 
 __all__ = [

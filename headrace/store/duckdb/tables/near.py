@@ -1,7 +1,7 @@
 """The rows of sessions that pieces of a turn may become one with."""
 
 from headrace.plan.tables import Table
-from headrace.store.duckdb.names import physical, quote
+from headrace.store.duckdb.tables.names import physical, quote
 
 __all__ = ["near_rows"]
 

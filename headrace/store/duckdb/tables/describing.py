@@ -2,8 +2,8 @@
 
 from headrace.plan.explain import StoreText
 from headrace.plan.tables import Table
-from headrace.store.duckdb.merging import merge
-from headrace.store.duckdb.reading import live
+from headrace.store.duckdb.tables.merging import merge
+from headrace.store.duckdb.tables.reading import live
 
 __all__ = ["describe"]
 

@@ -8,9 +8,9 @@ windows filters that list, and only then are their panes looked up.
 """
 
 from headrace.plan.tables import Table
-from headrace.store.duckdb.cutting import edge_time, last_window, window_end, window_start
-from headrace.store.duckdb.merging import combine
-from headrace.store.duckdb.names import physical, quote, watermark_of
+from headrace.store.duckdb.tables.cutting import edge_time, last_window, window_end, window_start
+from headrace.store.duckdb.tables.merging import combine
+from headrace.store.duckdb.tables.names import physical, quote, watermark_of
 from headrace.time.windows import Cut
 
 __all__ = ["windows_of_panes"]

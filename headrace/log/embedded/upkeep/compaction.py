@@ -39,15 +39,15 @@ from headrace.log.embedded.ends import Ends, read_ends, write_ends
 from headrace.log.embedded.files import disk_errors, sync_folder, try_locked
 from headrace.log.embedded.format import NEVER
 from headrace.log.embedded.listing import SegmentFile, compacted_path, list_files, list_replaced
-from headrace.log.embedded.rewriting import (
+from headrace.log.embedded.segments import lost_file
+from headrace.log.embedded.upkeep.rewriting import (
     UNFINISHED,
     NewSegment,
     Source,
     earliest_until,
     read_segment,
 )
-from headrace.log.embedded.segments import lost_file
-from headrace.log.embedded.survivors import Newest, choose, merge_newest, newest_of
+from headrace.log.embedded.upkeep.survivors import Newest, choose, merge_newest, newest_of
 
 __all__ = ["CHEAP_BYTES", "Compactor"]
 

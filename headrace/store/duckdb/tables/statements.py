@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from headrace.plan.tables import Table
-from headrace.store.duckdb import merging
-from headrace.store.duckdb.names import physical, quote
-from headrace.store.duckdb.reading import live
+from headrace.store.duckdb.tables import merging
+from headrace.store.duckdb.tables.names import physical, quote
+from headrace.store.duckdb.tables.reading import live
 
 __all__ = ["create", "merge", "show", "trim"]
 

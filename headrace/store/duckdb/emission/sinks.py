@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from headrace.ledger.entries import SinkEntry, Swap
 from headrace.plan.tables import Table
-from headrace.store.duckdb.emission import (
+from headrace.store.duckdb.emission.emitter import (
     emit_difference,
     forget_waiting,
     let_open_wait,

@@ -11,10 +11,10 @@ from functools import singledispatch
 
 from headrace.model.windows import DAY_US
 from headrace.plan.tables import Table
-from headrace.store.duckdb.cutting import edge_time, floor, last_window, window_end
-from headrace.store.duckdb.names import GROUP, physical, quote
-from headrace.store.duckdb.near import near_rows
-from headrace.store.duckdb.panes import windows_of_panes
+from headrace.store.duckdb.tables.cutting import edge_time, floor, last_window, window_end
+from headrace.store.duckdb.tables.names import GROUP, physical, quote
+from headrace.store.duckdb.tables.near import near_rows
+from headrace.store.duckdb.tables.panes import windows_of_panes
 from headrace.time.placement import (
     Forever,
     InPanes,

@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 
 from headrace.plan.tables import Table
 from headrace.store.duckdb.file import DuckDBFile
-from headrace.store.duckdb.merging import combine
-from headrace.store.duckdb.names import physical, quote
-from headrace.store.duckdb.near import near_rows
+from headrace.store.duckdb.tables.merging import combine
+from headrace.store.duckdb.tables.names import physical, quote
+from headrace.store.duckdb.tables.near import near_rows
 
 __all__ = ["merge_sessions", "span_us"]
 

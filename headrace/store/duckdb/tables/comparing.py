@@ -4,8 +4,8 @@ import pyarrow as pa
 
 from headrace.plan.tables import Table
 from headrace.scratch import connect
-from headrace.store.duckdb.merging import differs
-from headrace.store.duckdb.names import quote
+from headrace.store.duckdb.tables.merging import differs
+from headrace.store.duckdb.tables.names import quote
 
 __all__ = ["compare_states"]
 

@@ -10,10 +10,10 @@ import duckdb
 from headrace.errors import MergeFailed
 from headrace.plan.tables import EVENTS, Table
 from headrace.schema.types import parse_type
+from headrace.store.duckdb.emission.json import json_object
 from headrace.store.duckdb.file import DuckDBFile
-from headrace.store.duckdb.json import json_object
-from headrace.store.duckdb.names import GROUP, quote
-from headrace.store.duckdb.reading import Shown, live
+from headrace.store.duckdb.tables.names import GROUP, quote
+from headrace.store.duckdb.tables.reading import Shown, live
 
 __all__ = ["key_names", "keys_of", "open_keys", "same_keys", "take_images"]
 

@@ -21,18 +21,18 @@ from headrace.errors import MergeFailed
 from headrace.ledger.entries import Emission, When
 from headrace.log.base import MAX_RECORD_BYTES
 from headrace.plan.tables import Table
-from headrace.store.duckdb.file import DuckDBFile
-from headrace.store.duckdb.images import (
+from headrace.store.duckdb.emission.images import (
     key_names,
     keys_of,
     open_keys,
     same_keys,
     take_images,
 )
-from headrace.store.duckdb.names import physical
-from headrace.store.duckdb.placing import placing_of
-from headrace.store.duckdb.reading import Shown, live, shown_at
-from headrace.store.duckdb.sessions import span_us
+from headrace.store.duckdb.file import DuckDBFile
+from headrace.store.duckdb.tables.names import physical
+from headrace.store.duckdb.tables.placing import placing_of
+from headrace.store.duckdb.tables.reading import Shown, live, shown_at
+from headrace.store.duckdb.tables.sessions import span_us
 from headrace.time.clocks import NEVER
 from headrace.time.windows import MIN_EDGE_US
 

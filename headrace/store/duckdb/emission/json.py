@@ -9,7 +9,7 @@ takes no such text.
 from collections.abc import Sequence
 
 from headrace.schema.types import DataType
-from headrace.store.duckdb.names import quote
+from headrace.store.duckdb.tables.names import quote
 
 __all__ = ["json_object"]
 

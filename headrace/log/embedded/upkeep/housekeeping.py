@@ -13,9 +13,9 @@ from pathlib import Path
 from headrace.errors import HeadraceError, TopicNotFound, UsageError
 from headrace.log.base import Partition, Topic
 from headrace.log.embedded.appender import Appender
-from headrace.log.embedded.compaction import CHEAP_BYTES, Compactor
 from headrace.log.embedded.topics import list_topics, partition_folder
 from headrace.log.embedded.transactions import decisions, settle_decisions
+from headrace.log.embedded.upkeep.compaction import CHEAP_BYTES, Compactor
 
 __all__ = ["Housekeeping"]
 

@@ -6,8 +6,8 @@ from headrace.aggregates.hyperloglog import REGISTERS
 from headrace.aggregates.percentile import INFINITE, LARGEST_EXPONENT, MIDDLE, SHIFT, WIDTH
 from headrace.aggregates.words import Final
 from headrace.plan.tables import Answer, Table
-from headrace.store.duckdb.merging import combine
-from headrace.store.duckdb.names import GROUP, physical, quote
+from headrace.store.duckdb.tables.merging import combine
+from headrace.store.duckdb.tables.names import GROUP, physical, quote
 
 __all__ = ["final_text", "items_text"]
 

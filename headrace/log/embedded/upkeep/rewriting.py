@@ -35,7 +35,7 @@ from headrace.log.embedded.format import (
 )
 from headrace.log.embedded.listing import SegmentFile
 from headrace.log.embedded.segments import Segment, damaged
-from headrace.log.embedded.survivors import Kept
+from headrace.log.embedded.upkeep.survivors import Kept
 
 __all__ = ["UNFINISHED", "NewSegment", "Source", "earliest_until", "read_segment"]
 

@@ -1,0 +1,1 @@
+"""What is done to segments after they are written: retention, compaction, verification."""

@@ -1,0 +1,1 @@
+"""How sinks learn of changes: images of rows before and after, and the rows to publish."""

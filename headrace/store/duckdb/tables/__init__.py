@@ -1,0 +1,1 @@
+"""State tables in DuckDB: what the words of a plan mean here, merged, read and compared."""
