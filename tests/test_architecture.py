@@ -1,4 +1,4 @@
-"""The house is built as DESIGN section 9 draws it: imports point up the list of rooms only.
+"""The rooms of the house (docs/design.md): imports point up the list of rooms only.
 
 Method: every file is parsed, none is run, so an import within a function counts as well. Texts are
 searched for words that only one dialect of SQL has, which must stay in the rooms of that dialect.

@@ -48,7 +48,7 @@ class Stream:
     duplicates: str = "drop"  # or "topic": kept in <stream>.duplicate
     key: str | None = None  # the column that producers use as the record's key
     timestamp_format: str | None = None  # None: ISO 8601; else seconds, millis or micros since 1970
-    sql: str = ""  # the statement as written, to parse it again
+    sql: str = ""  # the statement as written, for people
     location: Location = field(default=Location("", 1, 1), compare=False)
 
 
@@ -63,7 +63,7 @@ class View:
     retention_us: int | None = None  # how long after its end a row is kept; None: for good
     emit: str = "changes"  # when sinks are told: changes, every or final
     emit_every_us: int = 0
-    sql: str = ""  # the statement as written, to parse it again
+    sql: str = ""  # the statement as written, for people
     location: Location = field(default=Location("", 1, 1), compare=False)
 
     @property

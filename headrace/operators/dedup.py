@@ -1,4 +1,4 @@
-"""Tell duplicates from first records: the step that `unique = ...` makes (DESIGN, section 4).
+"""Tell duplicates from first records: the step that `unique = ...` makes (docs/design.md, Time).
 
 A record is a duplicate when an earlier non-duplicate of its id stands in the same partition and
 `c <= unique_within + m`, where `c` is its clock and `m` the partition's clock right after that

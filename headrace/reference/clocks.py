@@ -1,4 +1,4 @@
-"""What the clock of a partition shows, one thing after the other (DESIGN, section 4).
+"""What the clock of a partition shows, one thing after the other (docs/design.md, Time).
 
 A partition begins with no time, no watermark, and the stream's delay. Then, offset by offset: the
 markers that act there, in the order they were written, and then the record. A marker of time or a

@@ -2,7 +2,7 @@
 
 How: records of a known shape are converted together (json_fast.py), every other one by itself,
 strictly (json_strict.py). Which path a record takes never shows in the answer, so neither do the
-cut into batches and what the decoder has seen before (DESIGN, promise 1).
+cut into batches and what the decoder has seen before (docs/design.md, The four promises).
 """
 
 from collections.abc import Collection, Sequence

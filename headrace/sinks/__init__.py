@@ -1,1 +1,1 @@
-"""The outbox on its way to topics, files and databases."""
+"""The outbox, and the rows of sinks, on their way to topics."""

@@ -4,8 +4,7 @@ Promises:
 - All problems of all files are reported at once, each with file, line and column, and with what
   to do; text of any kind raises DefinitionError and nothing else.
 - Definitions may stand in any order and in any file.
-- `parse_project({"f": definition.sql})` gives an equal definition, so its text can be kept
-  and read again (a view's together with its stream's, a sink's with both).
+- A definition carries its statement as written, for people; nothing behind this room parses it.
 """
 
 from collections.abc import Mapping

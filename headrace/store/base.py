@@ -124,7 +124,7 @@ class Snapshot(Protocol):
     def emissions(self, *, max_rows: int, max_bytes: int) -> pa.Table:
         """Return the next rows to be published, in order: number, sink, topic, key, value.
 
-        None only when none waits; a row more than `max_bytes` of keys and values at most.
+        Returns no rows only if none is pending; one row more than `max_bytes` at most.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Open stores, by kind: the one place that knows which kinds there are."""
+"""Open stores: the one place that knows which kinds there are. So far there is one, DuckDB."""
 
 import os
 

@@ -196,6 +196,7 @@ class Harness:
         self._close_store()
         (self.folder / "store.duckdb").unlink()
         (self.folder / "store.duckdb.wal").unlink(missing_ok=True)
+        shutil.rmtree(self.folder / "store.duckdb.state", ignore_errors=True)
 
     def rows(self, view: str, *, meta: bool = False) -> list[Row]:
         """Return a view's rows; with `meta` also `_events` and `_closed`."""

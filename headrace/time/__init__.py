@@ -1,1 +1,1 @@
-"""Clocks, windows and lateness: plain arithmetic and expressions, no Spark session."""
+"""Clocks, windows, their placement and lateness: plain numbers, no dialect of SQL."""

@@ -1,4 +1,4 @@
-"""The clock of a partition, and the stamps it gives to records (DESIGN, section 4).
+"""The clock of a partition, and the stamps it gives to records (docs/design.md, Time).
 
 A clock is moved by one thing after the other, in this order: by the markers that act at an offset,
 as they were written, then by the record that stands there.

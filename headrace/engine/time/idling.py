@@ -1,4 +1,4 @@
-"""Decide which partitions stand still, and what their markers say (DESIGN, section 4).
+"""Decide which partitions stand still, and what their markers say (docs/design.md, Time).
 
 A partition is idle when it is read to its end and had no readable record for the stream's
 `idle_timeout`, as this engine's own clock counts: a wall clock that jumps moves nothing. It gets a

@@ -1,4 +1,4 @@
-"""Which sinks are told of a turn, and when: the engine's side of emission (DESIGN, section 4).
+"""Which sinks are told of a turn, and when: the engine's side of emission (docs/design.md, Time).
 
 - `changes`: with every turn that changes something.
 - `every`: at most so often by this engine's clock; what changes meanwhile is kept in the store.

@@ -5,7 +5,8 @@ Promises:
 - A range begins at the position: no record is skipped, none is read twice.
 - At most `max_records` offsets and about `max_bytes` in all, but at least one record of every
   partition that has any, so that a flooded partition cannot starve a quiet one.
-Not promised: equal shares. How the log is cut never changes an answer (DESIGN, promise 1).
+Not promised: equal shares. How the log is cut never changes an answer
+(docs/design.md, The four promises).
 """
 
 from collections.abc import Mapping

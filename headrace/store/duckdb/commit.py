@@ -83,7 +83,7 @@ def _merge(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table]) -> None:
 
 
 def _watermarks(file: DuckDBFile, tables: Sequence[Table]) -> dict[Table, int | None]:
-    """Return W of the streams of some views, in microseconds."""
+    """Return W of some views, in microseconds."""
     return {
         table: file.rows(f"SELECT epoch_us({watermark_of(table.view, table.version)})")[0][0]
         for table in tables

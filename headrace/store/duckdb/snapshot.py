@@ -194,7 +194,7 @@ class DuckDBSnapshot:
     def emissions(self, *, max_rows: int, max_bytes: int) -> pa.Table:
         """Return the next rows to be published, in order: number, sink, topic, key, value.
 
-        None only when none waits; a row more than `max_bytes` of keys and values at most.
+        Returns no rows only if none is pending; one row more than `max_bytes` at most.
         """
         # By a literal range of numbers, so that the store skips the rows that are not next.
         first = self._fetch("SELECT coalesce(min(number), 0) FROM headrace.emissions")[0][0]
