@@ -50,7 +50,12 @@ def class_archive(options: str) -> str:
     archive = folder / f"spark-{name}.jsa"
     with locked(folder / "lock"):  # of several workers one makes it
         if not archive.exists():
-            _make(archive, options)
+            try:
+                _make(archive, options)
+            except subprocess.SubprocessError as error:
+                # What is broken here is broken in the tests too, and they tell it better.
+                print(f"no archive of Spark's classes: {error}", file=sys.stderr)
+                return options
     if not archive.stat().st_size:
         return options
     return f"{options} -XX:SharedArchiveFile={archive} -Xlog:cds=off -Xlog:cds+dynamic=off"
