@@ -238,7 +238,7 @@ class Engine:
     def _plan_old(self, holding: Holding) -> Fold:
         """Plan a version that goes on until its successor is level."""
         streams = [stream_of(holding, name) for name in holding.inputs]
-        return plan_view(self.tools.spark, view_of(holding), streams[0])
+        return plan_view(self.tools.spark, view_of(holding), streams[0], holding.version)
 
     def turn(self, *, max_records: int | None = None, gear: str | None = None) -> list[TurnReport]:
         """Take one turn of every unit that has something to read; swap in what is level."""
@@ -317,6 +317,8 @@ class Engine:
                 held.enter_context(each.lock)
             # A partition that was added is read by all, or by none.
             self.planner.notice_partitions(main)
+            if main.added:
+                return False  # its next turn enters them, with their markers
             for each in (unit, *along):
                 self._draw_level(each)
             if stays_apart(unit, self._wanted) or not self._level(unit):

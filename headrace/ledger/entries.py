@@ -249,8 +249,8 @@ class TurnReport:
 class Commit:
     """All that a turn did; `time_offset` is how far it has read the topic of markers.
 
-    `manifests` are by operator; one that is not there stays as it is. `watermarks` are the W of
-    the unit's views, as they are with this turn; NEVER is -infinity.
+    `manifests` are by operator; one that is not there stays as it is. `watermarks` are those of
+    the views whose W moves with this turn; NEVER is -infinity.
     """
 
     planned: PlannedTurn

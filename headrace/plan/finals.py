@@ -19,14 +19,23 @@ import sqlglot
 from sqlglot import Token, TokenType
 from sqlglot import expressions as exp
 
-from headrace.model.scalars import Scalar, escape_braces
+from headrace.model.scalars import STORE_FUNCTIONS, Scalar, escape_braces
 from headrace.plan.terms import Literal, Operation, Operator, Reference, Term
 from headrace.schema.types import DataType, parse_type
+from headrace.sql.stack import on_own_stack
 
 __all__ = ["Names", "derive_calls", "to_term", "typed_parts"]
 
-#: The functions that the store computes over aggregates.
-_STORE_FUNCTIONS = frozenset({"abs", "cast", "coalesce", "if", "ifnull", "nullif", "nvl"})
+#: Those of the store's functions that may leave an argument out.
+_GUARDS = frozenset({"coalesce", "if", "ifnull", "nvl"})
+#: Functions that give a value whatever they are given: they need no guard.
+_NEVER_FAIL = frozenset(
+    {
+        "char_length", "concat", "concat_ws", "day", "hour", "initcap", "length", "lower", "ltrim",
+        "minute", "month", "replace", "reverse", "rtrim", "second", "substr", "substring", "trim",
+        "upper", "year",
+    }
+)  # fmt: skip
 #: Words after which a parenthesis opens a group or a list, not the arguments of a function.
 _NOT_FUNCTIONS = (
     "all and any as between by case distinct div else escape for from ilike in interval is like "
@@ -84,7 +93,9 @@ def derive_calls(
 ) -> Scalar:
     """Return an expression with a column for each function call that the store does not compute.
 
-    Only for calls that read none of the columns `aggregates`: `derive` gives the column's name.
+    Only for calls that read none of the columns `aggregates`: `derive` gives the column's name. A
+    call that CASE or a function such as IF guards, and that may fail, is never asked without its
+    guard: the whole guarded expression becomes the column. ValueError: that reads an aggregate.
     """
     mark = _free_mark(scalar.text)
     text = scalar.render(lambda name: f"{mark}{scalar.refs.index(name)}_")
@@ -97,14 +108,40 @@ def derive_calls(
     def part(begin: int, end: int) -> str:
         return re.sub(rf"{mark}(\d+)_", hole, escape_braces(text[begin:end]))
 
+    def between(first: int, last: int) -> Scalar:
+        whole = part(tokens[first].start, tokens[last].end + 1)
+        return Scalar(whole, scalar.refs).substitute({})
+
+    def is_foreign(at: int) -> bool:
+        name = tokens[at].text.lower()
+        inner = between(at, _closing(tokens, at + 1)) if _is_call(tokens, at) else None
+        is_mine = inner is None or name in STORE_FUNCTIONS
+        return not is_mine and aggregates.isdisjoint(inner.refs if inner else ())
+
+    def never_fails(first: int, last: int) -> bool:
+        calls = [tokens[at].text.lower() for at in range(first, last) if _is_call(tokens, at)]
+        signs = {tokens[at].text for at in range(first, last)}
+        return set(calls) <= _NEVER_FAIL and signs.isdisjoint("+-*/%")
+
     written, done = "", 0
     for at, token in enumerate(tokens):
-        if token.start < done or not _is_call(tokens, at):
+        guarded = _guard_end(tokens, at)
+        if token.start < done or (guarded is None and not is_foreign(at)):
             continue
-        end = _closing(tokens, at + 1).end + 1
-        inner = Scalar(part(token.start, end), scalar.refs).substitute({})
-        if token.text.lower() in _STORE_FUNCTIONS or not aggregates.isdisjoint(inner.refs):
-            continue
+        last = _closing(tokens, at + 1) if guarded is None else guarded
+        inner = between(at, last)
+        if guarded is not None:
+            foreign = [index for index in range(at + 1, last) if is_foreign(index)]
+            if not foreign:
+                continue
+            if not aggregates.isdisjoint(inner.refs):
+                if all(never_fails(index, _closing(tokens, index + 1)) for index in foreign):
+                    continue  # they are found again, one by one: no guard is needed
+                raise ValueError(
+                    "a function that stands beside an aggregate within CASE, IF or COALESCE would "
+                    "be asked without its condition; compute it when you read the view"
+                )
+        end = tokens[last].end + 1
         name = derive(inner)
         refs += [] if name in refs else [name]
         written += f"{part(done, token.start)}{{{refs.index(name)}}}"
@@ -118,17 +155,34 @@ def _is_call(tokens: Sequence[Token], at: int) -> bool:
     before = tokens[at - 1].text.lower() if at > 0 else ""
     is_type = before in ("::", "as")
     text = tokens[at].text
+    if tokens[at].token_type == TokenType.IDENTIFIER:
+        return is_open and not is_type
     is_word = tokens[at].token_type != TokenType.STRING and re.match(r"\w", text) is not None
     return is_open and is_word and not is_type and text.lower() not in _NOT_FUNCTIONS.split()
 
 
-def _closing(tokens: Sequence[Token], opening: int) -> Token:
-    """Return the parenthesis that closes the one at an index."""
+def _guard_end(tokens: Sequence[Token], at: int) -> int | None:
+    """Return where CASE, or a call that may leave an argument out, ends; None: none begins here."""
+    if tokens[at].token_type == TokenType.CASE:
+        depth = 0
+        for index in range(at, len(tokens)):
+            kind = tokens[index].token_type
+            depth += (kind == TokenType.CASE) - (kind == TokenType.END)
+            if depth == 0:
+                return index
+    if _is_call(tokens, at) and tokens[at].text.lower() in _GUARDS:
+        return _closing(tokens, at + 1)
+    return None
+
+
+def _closing(tokens: Sequence[Token], opening: int) -> int:
+    """Return the index of the parenthesis that closes the one at an index."""
     depth = 0
-    for token in tokens[opening:]:
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+    for index in range(opening, len(tokens)):
+        kind = tokens[index].token_type
+        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
         if depth == 0:
-            return token
+            return index
     raise AssertionError("a scalar closes what it opens")
 
 
@@ -142,20 +196,28 @@ def _free_mark(text: str) -> str:
 
 def typed_parts(expressions: Iterable[str]) -> list[str]:
     """Return the parts of expressions whose types `Names` needs, as Spark SQL, each once."""
-    texts: dict[str, None] = {}
-    for expression in expressions:
-        texts |= dict.fromkeys(_text(node) for node in _parts(_parse(expression)))
-    return list(texts)
+
+    def find() -> list[str]:
+        texts: dict[str, None] = {}
+        for expression in expressions:
+            texts |= dict.fromkeys(_text(node) for node in _parts(_parse(expression)))
+        return list(texts)
+
+    return on_own_stack(find)  # the front door reads as deep on a stack of its own
 
 
 def to_term(expression: str, names: Names) -> Term:
     """Return Spark SQL over names as a term. ValueError: stores would mean something else by it."""
-    tree = _parse(expression)
-    if isinstance(tree, exp.Column):
-        return Reference(tree.name, names.references[tree.name])
-    for node in _parts(tree):
-        _check(node, names.types[_text(node)], names)
-    return _term(tree, names)
+
+    def read() -> Term:
+        tree = _parse(expression)
+        if isinstance(tree, exp.Column):
+            return Reference(tree.name, names.references[tree.name])
+        for node in _parts(tree):
+            _check(node, names.types[_text(node)], names)
+        return _term(tree, names)
+
+    return on_own_stack(read)
 
 
 def _parse(expression: str) -> exp.Expr:
@@ -321,17 +383,23 @@ def _term(tree: exp.Expr, names: Names) -> Term:
     type = names.types[_text(node)]
     if isinstance(node, exp.Is):
         return Operation(_test(node.expression), (_term(node.this, names),), _BOOLEAN)
+    operator = _operator(node)
+    if operator is None or node.args.get("symmetric"):
+        raise ValueError(
+            f"{_say(node, names)} cannot be computed over aggregates or windows that overlap; "
+            "compute it when you read the view"
+        )
     operands = tuple(_term(each, names) for each in _written_operands(node))
-    return Operation(_operator(node), operands, type)
+    return Operation(operator, operands, type)
 
 
-def _operator(node: exp.Expr) -> Operator:
+def _operator(node: exp.Expr) -> Operator | None:
     if isinstance(node, exp.Cast):
         return Operator.CAST
     if isinstance(node, exp.Case | exp.If):
         is_compared = isinstance(node, exp.Case) and node.this is not None
         return Operator.CASE_OF if is_compared else Operator.CASE
-    return _OPERATORS[node.__class__]  # the front door lets nothing else pass
+    return _OPERATORS.get(node.__class__)
 
 
 def _test(found: exp.Expr) -> Operator:

@@ -240,25 +240,31 @@ class _Groups:
     def _over_groups(self, scalar: Scalar) -> str:
         """Return an expression over the aggregate's columns as one over names of the shape."""
         if scalar.name is None and not _LITERAL.fullmatch(scalar.render(str)):
-            if self.calls.keys().isdisjoint(scalar.refs):
+            later = frozenset(self.calls) | self._edges_known_later()
+            if later.isdisjoint(scalar.refs):
                 return self._derive(scalar)
-            scalar = derive_calls(scalar, frozenset(self.calls), self._derive)
+            try:
+                scalar = derive_calls(scalar, later, self._derive)
+            except ValueError as error:
+                message = f"view {self.view.name}: {error}"
+                raise DefinitionError([Problem(self.view.location, message)]) from error
         return scalar.render(self._name)
+
+    def _edges_known_later(self) -> frozenset[str]:
+        """Return the window's columns where a record has several windows, or does not know its own.
+
+        Spark computes nothing over them, and what the store does not compute either is refused.
+        """
+        window = self.aggregate.window
+        if window is None or not (window.overlaps or window.gap_us is not None):
+            return frozenset()
+        return frozenset(WINDOW_NAMES)
 
     def _name(self, column: str) -> str:
         return (WINDOW_NAMES | self.calls | self.names).get(column, column)
 
     def _derive(self, scalar: Scalar) -> str:
         """Return the name of the key that Spark computes a value as, which follows from keys."""
-        window = self.aggregate.window
-        reads_window = not WINDOW_NAMES.keys().isdisjoint(scalar.refs)
-        if reads_window and window is not None and (window.overlaps or window.gap_us is not None):
-            which = "windows that overlap" if window.overlaps else "sessions"
-            message = (
-                f"view {self.view.name}: {which} have a start and an end, and no expressions over "
-                "them: select window.start, and compute the rest when you read the view"
-            )
-            raise DefinitionError([Problem(self.view.location, message)])
         whole = scalar.substitute(self.own)
         if whole in self.scalars:
             return self.keys[self.scalars.index(whole)].name

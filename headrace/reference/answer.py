@@ -21,7 +21,8 @@ stream goes through them in this order:
    if it is so for all of them, nothing more is evaluated of it. In a view of sessions its window
    is `[e, e + gap)`, the session that it would be alone.
 4. It is *dead* for the view when a key, an argument or (without grouping) an output fails on it; an
-   argument is evaluated where its FILTER is true.
+   argument is evaluated where its FILTER is true. So it is when an output or HAVING that follows
+   from the keys alone fails: it is asked of the record, as the keys are.
 5. Otherwise it is folded: into the group of its keys and each window that it is not late for, or as
    a row of its own. That is a correction where `t <= w`. In a view of sessions it is folded into
    the session of its keys that it is in: a longest chain of such records, in the order of their

@@ -7,7 +7,17 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from headrace.model.nodes import WINDOW_COLUMNS, Aggregate, Call, Window
+from headrace.model.nodes import (
+    WINDOW_COLUMNS,
+    Aggregate,
+    Call,
+    Filter,
+    Node,
+    Project,
+    Window,
+    inputs_of,
+    key_column,
+)
 from headrace.model.scalars import Scalar
 from headrace.reference.relations import Coordinates, Folding, Part, Question, Relation, Row, ask
 from headrace.reference.windows import OutOfRange, Span, to_datetime, to_us, windows_around
@@ -54,12 +64,33 @@ def place_rows(
         first = [opened[row.coordinates][0] for row in in_time.rows]
         in_time = _with_windows(in_time, [span for span in first if span])
     asked = [*node.keys, *(each for call in node.calls for each in _asked(call))]
-    sound, columns, failed = ask(question, relation, in_time, asked)
+    follows = values_over_keys(question.view.query, node)
+    sound, columns, failed = ask(question, relation, in_time, [*asked, *follows])
+    columns = columns[: len(asked)]
     placed = [Placed(row, late[row.coordinates], [], ()) for row in throughout]
     for at, row in enumerate(sound.rows):
         values = tuple(column.values[at] for column in columns)
         placed.append(Placed(row, late[row.coordinates], opened[row.coordinates], values))
     return placed, [*dead, *failed], [column.type for column in columns]
+
+
+def values_over_keys(query: Node, node: Aggregate) -> list[Scalar]:
+    """Return the outputs and conditions above an aggregate that follow from its keys alone.
+
+    They are asked of every record, as the keys are: over columns of the aggregate's input.
+    """
+    own: dict[str, Scalar] = {key_column(at): key for at, key in enumerate(node.keys)}
+    overlap = node.window is not None and (node.window.overlaps or node.window.gap_us is not None)
+    if node.window is not None and not overlap:
+        own |= {name: Scalar.column(name) for name in WINDOW_COLUMNS}
+    found: list[Scalar] = []
+    while query is not node:
+        if isinstance(query, Project):
+            found += [column.scalar for column in query.columns]
+        elif isinstance(query, Filter):
+            found.append(query.condition)
+        [query] = inputs_of(query)
+    return [each.substitute(own) for each in found if each.refs and set(each.refs) <= set(own)]
 
 
 def _windows(

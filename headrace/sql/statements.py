@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlglot import Token, TokenType
 
 from headrace.errors import Location
-from headrace.sql.text import Refused, Source, word
+from headrace.sql.text import Refused, Source, is_literal, word
 
 __all__ = ["Cursor", "Statement", "split_commas", "split_statements"]
 
@@ -60,7 +60,7 @@ def split_commas(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
 
 def nesting(token: Token) -> int:
     """Return 1 for a parenthesis, bracket or brace that opens, -1 for one that closes, else 0."""
-    if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+    if is_literal(token):
         return 0
     return (token.text in _OPENING) - (token.text in _CLOSING)
 

@@ -52,6 +52,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
 #: sqlglot takes `1e3+5` for one number.
 _SUM = re.compile(r"[0-9]+\.?[0-9]*[eE][0-9]+(?=[+-])")
+_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.RAW_STRING, TokenType.HEX_STRING)
 _OPERATOR = re.compile(r"[<>=|&!:^]+")
 
 
@@ -155,8 +156,7 @@ class Source:
 
 def word(token: Token | None) -> str:
     """Return a bare word in upper case; for anything else, quoted names too, an empty string."""
-    quoted = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.RAW_STRING, TokenType.HEX_STRING)
-    if token is None or token.token_type in quoted or not _WORD.match(token.text):
+    if token is None or is_literal(token) or not _WORD.match(token.text):
         return ""
     return str(token.text).upper()
 
@@ -167,15 +167,20 @@ def identifier(name: str) -> str:
         tokens = SPARK.tokenize(name)
         if len(tokens) == 1 and tokens[0].token_type == TokenType.VAR:
             return name
-    return f"`{name.replace('`', '``')}`"
+    return quoted_name(name)
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a field or variable: as it is if it is a word, else in backquotes.
+    """Return a name as it is if it is a word, else in backquotes.
 
-    After a dot and before an arrow every word is a name to Spark, whatever words it knows.
+    For fields, since after a dot every word is a name to Spark, and for what stood without quotes.
     """
-    return name if _PLAIN.fullmatch(name) else f"`{name.replace('`', '``')}`"
+    return name if _PLAIN.fullmatch(name) else quoted_name(name)
+
+
+def quoted_name(name: str) -> str:
+    """Return a name in backquotes."""
+    return f"`{name.replace('`', '``')}`"
 
 
 def render(
@@ -197,7 +202,7 @@ def render(
         if previous is not None and token.start == previous.start:
             at += 1  # `1L` is three tokens over the same two characters
             continue
-        text = names.get(at) or _written(source, token)
+        text = escape_braces(names[at]) if at in names else _written(source, token)
         if hole is not None:
             token = Token(TokenType.VAR, "x", 1, 1, token.start, tokens[last].end)
             text = hole.text
@@ -224,17 +229,24 @@ def _written(source: Source, token: Token) -> str:
     if token.token_type == TokenType.NUMBER:
         digits = _NUMBER.fullmatch(text)
         return f"{digits[1].lower()}{digits[2].upper()}" if digits else text
+    if token.token_type == TokenType.HEX_STRING:
+        return text.lower()
     return escape_braces(" ".join(text.lower().split()) if word(token) else text)
 
 
+def is_literal(token: Token) -> bool:
+    """Whether a token is a text, whatever it says, or a name in quotes."""
+    return token.token_type in _QUOTED
+
+
 def _spaced(left: Token, right: Token) -> bool:
-    if right.text in (")", "]", ",", ".") and right.token_type != TokenType.STRING:
+    if right.text in (")", "]", ",", ".") and not is_literal(right):
         return False
-    if left.text in ("(", "[", ".") and left.token_type != TokenType.STRING:
+    if left.text in ("(", "[", ".") and not is_literal(left):
         return False
-    if right.text == "[":
+    if right.text == "[" and not is_literal(right):
         return False
-    if right.text == "(":
+    if right.text == "(" and not is_literal(right):
         is_name = left.token_type == TokenType.IDENTIFIER or bool(word(left))
         return not (is_name and word(left) not in NOT_FUNCTIONS)
     adjacent = left.end + 1 == right.start

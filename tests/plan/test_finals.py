@@ -5,6 +5,7 @@ translated, of DuckDB; every pair of types is among them. What is refused is tol
 """
 
 import math
+import random
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -59,6 +60,37 @@ EXPRESSIONS = [
     *("moment > '2024-01-01 00:00:00'", "'5' < big", "coalesce(day, '2024-01-01')"),
     *("day = DATE '2024-01-31'", "nullif(day, DATE '9999-12-31')", "day <= day"),
 ]
+
+
+def nested(chance: random.Random, depth: int, *, truth: bool = False) -> str:
+    """Return a random expression over numbers, its parts in parentheses or not."""
+
+    def inner(*, truth: bool = False) -> str:
+        text = nested(chance, depth - 1, truth=truth)
+        return f"({text})" if chance.random() < 0.7 else text
+
+    if truth:
+        if depth == 0:
+            return chance.choice(("flag", "tiny > 0", "big IS NULL", "wide <= 1", "true"))
+        sign = chance.choice(("AND", "OR", "NOT", "<", "="))
+        if sign == "NOT":
+            return f"NOT ({nested(chance, depth - 1, truth=True)})"
+        return f"{inner(truth=sign.isalpha())} {sign} {inner(truth=sign.isalpha())}"
+    if depth == 0:
+        return chance.choice(("tiny", "narrow", "wide", "CAST(big AS DOUBLE)", "2", "1.5D"))
+    match chance.randrange(6):
+        case 0:
+            return f"CASE WHEN {inner(truth=True)} THEN {inner()} ELSE {inner()} END"
+        case 1:
+            return f"coalesce({inner()}, {inner()})"
+        case 2:
+            return f"-({nested(chance, depth - 1)})"
+    return f"{inner()} {chance.choice('+-*/')} {inner()}"
+
+
+# What is within what must not show in the text: 100 - (tiny - 1) is not 100 - tiny - 1.
+_CHANCE = random.Random(12)
+EXPRESSIONS += [nested(_CHANCE, 1 + number % 3, truth=number % 4 == 0) for number in range(120)]
 
 
 #: What the store raises for overflow, for casts and for a division by zero. No binder's error.
@@ -139,6 +171,7 @@ def test_the_store_gives_sparks_answer() -> None:
         ("big", "(big)"),
         ("tiny", "(tiny)"),
         ("big + wide * 2", "(big) + ((wide) * 2)"),
+        ("(CAST(big AS DOUBLE) + 1) * 2", "((CAST((big) AS DOUBLE)) + 1) * 2"),
         ("CAST(big AS DOUBLE)", "CAST((big) AS DOUBLE)"),
         ("big > 1 AND word IS NULL", "((big) > 1) AND ((word) IS NULL)"),
         ("narrow > 0.1", "CAST((narrow) AS DOUBLE) > 0.1"),

@@ -29,8 +29,10 @@ from headrace.model.nodes import (
     key_column,
 )
 from headrace.model.scalars import Scalar
+from headrace.plan.finals import Names, to_term
 from headrace.plan.shape import Key, Output, Shape, shape_of
 from headrace.plan.spark.names import identifier
+from headrace.schema.types import parse_type
 
 RECORDS = Deduplicate(Scan("s"), "id", 60)
 START, END, TIME = WINDOW_COLUMNS
@@ -196,8 +198,23 @@ def test_what_cannot_be_planned_yet_is_refused(node: Node, what: str) -> None:
 
 def test_sessions_have_no_values_over_their_edges() -> None:
     window = Window(60, "session")
-    with pytest.raises(DefinitionError, match="sessions have a start and an end"):
-        grouped({"h": of("hour({0})", START)}, window=window)
+    found = grouped({"h": of("hour({0})", START), "s": of("{0}", START)}, window=window)
+    assert [output.expression for output in found.outputs] == ["hour(window_start)", "window_start"]
+    timestamp, types = parse_type("TIMESTAMP"), {"HOUR(window_start)": parse_type("INT")}
+    names = Names({"window_start": timestamp}, {}, types | {"window_start": timestamp})
+    with pytest.raises(ValueError, match="cannot be computed over aggregates or windows"):
+        to_term("hour(window_start)", names)
+
+
+def test_a_call_that_may_fail_is_never_asked_without_its_guard() -> None:
+    keys = [of("{0}", "country"), of("{0}", "n")]
+    whole = of("if({0} = 0, 0, mod(10, {0})) + {1}", key_column(1), A0)
+    found = grouped({"a": whole}, keys=keys)
+    assert found.outputs[0].expression == "k2 + a0"
+    assert found.keys[2].expression == "if(n = 0, 0, mod(10, n))"
+    mixed = of("case when {0} = 0 then {1} else mod(10, {0}) end", key_column(1), A0)
+    with pytest.raises(DefinitionError, match="would be asked without its condition"):
+        grouped({"a": mixed}, keys=keys)
 
 
 def test_every_word_that_is_more_than_a_name_is_quoted() -> None:

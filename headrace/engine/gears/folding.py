@@ -1,4 +1,4 @@
-"""RunFold the fold of one view in Spark, without the records that its expressions fail on.
+"""Run the fold of one view in Spark, without the records that its expressions fail on.
 
 Spark runs with ANSI on, so one record can fail a job. Then one job marks all that do (probing.py).
 Each is folded by itself, which gives Spark's error as the reason why it is dead for the view, and
@@ -161,7 +161,7 @@ def _sum(numbers: pa.ChunkedArray) -> int:
 
 
 def fold_frame(fold: Fold, session: SparkSession) -> pa.Table:
-    """RunFold a fold over the relation `__input` of a session and return its result.
+    """Run a fold over the relation `__input` of a session and return its result.
 
     ViewFailed: Spark does not take the query. What Spark raises as it runs it passes through.
     """

@@ -70,7 +70,7 @@ class Work:
         return remembered(self.unit.manifests, step, self.state, self.outset.progress)
 
     def each(self, folds: Sequence[Fold], run: Callable[[Fold], Outcome]) -> list[Folded]:
-        """RunFold folds side by side; one that fails takes no other along."""
+        """Run folds side by side; one that fails takes no other along."""
 
         def attempt(fold: Fold) -> Folded:
             try:

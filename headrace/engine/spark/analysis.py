@@ -20,8 +20,11 @@ __all__ = ["plan_view"]
 
 
 @lru_cache(maxsize=256)
-def plan_view(spark: SparkSession, view: View, stream: Stream) -> Fold:
-    """Return the fold of a view. DefinitionError: Spark, or the plan, refuses it."""
+def plan_view(spark: SparkSession, view: View, stream: Stream, version: str | None = None) -> Fold:
+    """Return the fold of a view. DefinitionError: Spark, or the plan, refuses it.
+
+    `version` is the one that the ledger keeps it under; None: it is new.
+    """
     session = spark.newSession()
     columns = {column.name: column.type for column in stream.columns} | INPUT_COLUMNS
     schema = ", ".join(f"`{name}` {type.sql}" for name, type in columns.items())
@@ -30,7 +33,7 @@ def plan_view(spark: SparkSession, view: View, stream: Stream) -> Fold:
     outputs = {}
     if shape_of(view).grouped:
         outputs = _types(session, view, output_types_query(view, arguments))
-    version = short_version(view_fingerprint(view, stream))
+    version = version or short_version(view_fingerprint(view, stream))
     fold = plan_fold(view, stream, version, arguments, outputs)
     _types(session, view, fold.query)  # what runs is what was checked
     return fold

@@ -119,15 +119,16 @@ class Accounts:
         return {operator: found.runs for operator, found in self._stepped.items()}
 
     def _watermarks(self) -> dict[Owner, int]:
-        """Return W of every view that the turn changes: where it moved, or was not known yet."""
-        before = self._unit.progress
-        after = {**before, **self._progress()}
+        """Return W of every view whose W moves with this turn."""
+        # A partition that was added is not in the ledger before.
+        added = self._unit.added
+        before = {key: place for key, place in self._unit.progress.items() if key not in added}
+        after = {**self._unit.progress, **self._progress()}
         return {
             Owner("view", fold.name, fold.version): watermark_of_stream(after, fold.stream.name)
             for fold in self._outcomes
             if watermark_of_stream(after, fold.stream.name)
             != watermark_of_stream(before, fold.stream.name)
-            or self._unit.turn == 0
         }
 
     def _check_whole(self) -> None:

@@ -3,8 +3,8 @@
 Keys and arguments are evaluated for what is folded only: a late record is late, and a skipped one
 skipped, whatever its other fields hold. Each late record is a group of its own, by its place in the
 log. Where windows overlap it may be late for the first ones and open to later ones: then its row is
-a part of the delta as well. Where aggregates keep items (plan/items.py), those are grouping sets of
-the same aggregation.
+a part of the delta as well. Where aggregates keep items (plan/spark/items.py), those are
+grouping sets of the same aggregation.
 
 The records of a session are folded by its pieces (time/windows.py), each with the times of its
 first and its last record. So it costs Spark what a tumbling window does; the store puts the pieces

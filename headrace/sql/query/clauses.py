@@ -41,7 +41,7 @@ _REFUSED = {
     ",": _JOINS,
 } | dict.fromkeys(words("JOIN INNER CROSS LEFT RIGHT FULL NATURAL SEMI ANTI"), _JOINS)
 #: The arguments of a SELECT and of what it reads FROM that the binder knows.
-_BOUND = words("expressions from_ where group having with_ this alias db catalog kind")
+_BOUND = words("expressions from_ where group having with_ this alias db catalog")
 _ORDER = (("from_", "FROM"), ("where", "WHERE"), ("group", "GROUP BY"), ("having", "HAVING"))
 
 

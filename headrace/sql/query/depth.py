@@ -7,14 +7,27 @@ from sqlglot import Token, TokenType
 from headrace.sql.statements import nesting
 from headrace.sql.text import Source, word
 
-__all__ = ["MAX_NESTING", "TOO_DEEP", "refuse_deep"]
+__all__ = ["MAX_JOINS", "MAX_NESTING", "TOO_DEEP", "refuse_deep", "refuse_unreadable"]
 
 #: Parentheses, CASE, signs, types and lambdas within each other.
 MAX_NESTING = 64
 TOO_DEEP = "the query is nested too deeply; write it in simpler steps"
 
+#: Joins without ON take sqlglot twice as long with every further one.
+MAX_JOINS = 8
+
 _SIGNS = ("-", "+", "~", "!")
 _LITERALS = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER)
+
+
+def refuse_unreadable(source: Source, tokens: Sequence[Token]) -> None:
+    """Refuse what sqlglot reads as something else, or only after a very long time."""
+    joins = [token for token in tokens if word(token) == "JOIN"]
+    if len(joins) > MAX_JOINS:
+        raise source.refuse(joins[0], f"a query of {len(joins)} joins is not built yet")
+    for token in tokens:
+        if token.token_type == TokenType.PIPE_GT:
+            raise source.refuse(token, "|> is not supported; write SELECT ... FROM ... WHERE ...")
 
 
 def refuse_deep(source: Source, tokens: Sequence[Token]) -> None:

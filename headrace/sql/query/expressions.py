@@ -14,7 +14,7 @@ from sqlglot import Token, exp
 
 from headrace.errors import Problem
 from headrace.model.nodes import WATERMARK, WINDOW_COLUMNS
-from headrace.model.scalars import Scalar
+from headrace.model.scalars import Scalar, escape_braces
 from headrace.sql.query.functions import refused_functions
 from headrace.sql.query.scopes import Scope, Target, Unknown
 from headrace.sql.query.syntax import AggregateCall, span_of
@@ -165,7 +165,8 @@ class _Binding:
         """Return the rows' column for the longest path that is one, and how many fields that is."""
         assert self.rows is not None
         for used in range(len(target.fields), -1, -1):
-            text = ".".join(["{0}", *map(plain_name, target.fields[:used])])
+            fields = (escape_braces(plain_name(field)) for field in target.fields[:used])
+            text = ".".join(["{0}", *fields])
             name = self.rows.column_of_path(Scalar(text, (target.column,)))
             if name is not None:
                 return name, used

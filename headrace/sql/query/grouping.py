@@ -12,22 +12,22 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from headrace.model.nodes import WINDOW_COLUMNS, Call, Window, call_column, key_column
-from headrace.model.scalars import Scalar
+from headrace.model.scalars import STORE_FUNCTIONS, Scalar
 from headrace.sql.query.aggregates import read_call
 from headrace.sql.query.expressions import Expressions, refuse_null
 from headrace.sql.query.syntax import AggregateCall
 from headrace.sql.query.trees import aggregates_of, is_path, parts_of, path_of, strip_parentheses
-from headrace.sql.text import words
 
 __all__ = ["Groups"]
 
-_STORE_FUNCTIONS = words("abs cast coalesce if ifnull nullif nvl")
 _STORE_NODES = (
     exp.Add, exp.And, exp.Anonymous, exp.Between, exp.Boolean, exp.Case, exp.Cast,
     exp.Div, exp.EQ, exp.GT, exp.GTE, exp.Identifier, exp.If, exp.In, exp.Is, exp.LT, exp.LTE,
     exp.Literal, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null, exp.NullSafeEQ, exp.Or, exp.Paren,
     exp.Sub, exp.TryCast, exp.DataType,
 )  # fmt: skip
+#: How many arguments those take that do not take any number of them.
+_ARGUMENTS = {"abs": (1, 1), "if": (2, 3), "ifnull": (2, 2), "nullif": (2, 2), "nvl": (2, 2)}
 #: What users call the nodes that sqlglot names otherwise.
 _SIGNS = {
     "bracket": "[]",
@@ -89,6 +89,8 @@ class Groups:
         inner = strip_parentheses(node)
         if type(inner) not in self._kinds or is_path(inner) or any(aggregates_of(inner)):
             return None
+        if any(map(self._is_output, inner.find_all(exp.Column))):
+            return None  # no key names an output
         return self.column_of_path(self.expressions.bind(inner))
 
     def _is_output(self, node: exp.Expr) -> bool:
@@ -128,13 +130,14 @@ class Groups:
             if self.column_of_node(node) is not None or isinstance(node, exp.DataType):
                 continue
             name = self.tree.call_name(node)
-            if name is not None and name not in _STORE_FUNCTIONS:
+            if name is not None and name not in STORE_FUNCTIONS:
                 if any(aggregates_of(node)) or any(map(self._is_output, node.find_all(exp.Column))):
                     raise self.tree.refuse(
                         node, f"{name}() cannot be applied to an aggregate; {_INSTEAD}"
                     )
                 self._refuse_many_windows(node, self.expressions.bind(node, self))
                 continue  # of keys alone
+            self._refuse_odd_forms(node, name)
             is_column = is_path(node) and self.expressions.bind(node, self).name is not None
             if not is_column and not isinstance(node, _STORE_NODES):
                 raise self.tree.refuse(
@@ -143,6 +146,20 @@ class Groups:
                     f"aggregate; {_INSTEAD}",
                 )
             waiting += [] if is_column else parts_of(node)
+
+    def _refuse_odd_forms(self, node: exp.Expr, name: str | None) -> None:
+        """Refuse forms of what the store computes that it does not."""
+        if isinstance(node.args.get("expression"), exp.Any | exp.All | exp.SubqueryPredicate):
+            raise self.tree.refuse(
+                node, f"ANY and ALL cannot stand beside an aggregate; {_INSTEAD}"
+            )
+        if node.args.get("symmetric") is not None:
+            raise self.tree.refuse(node, "SYMMETRIC is not supported; write BETWEEN low AND high")
+        fewest, most = _ARGUMENTS.get(name or "", (0, 1_000))
+        given = len(node.expressions)
+        if isinstance(node, exp.Anonymous) and not fewest <= given <= most:
+            wanted = fewest if fewest == most else f"{fewest} to {most}"
+            raise self.tree.refuse(node, f"{name}() takes {wanted} arguments, not {given}")
 
     def _place(self, node: exp.Expr, root: exp.Expr) -> exp.Expr:
         if is_path(node) or isinstance(node, exp.Dot):

@@ -18,7 +18,7 @@ from sqlglot.parsers.spark import SparkParser
 
 from headrace.errors import Problem
 from headrace.sql.query.calls import AGGREGATES, starts_operand
-from headrace.sql.query.depth import TOO_DEEP, refuse_deep
+from headrace.sql.query.depth import TOO_DEEP, refuse_deep, refuse_unreadable
 from headrace.sql.query.recovery import FOREIGN_ERRORS, Fault, RecoveringParser
 from headrace.sql.query.syntax import (
     AggregateCall,
@@ -40,6 +40,7 @@ def parse_query(source: Source, tokens: Sequence[Token], problems: list[Problem]
     Refused: nothing could be read, or it is nested too deeply.
     """
     refuse_deep(source, tokens)
+    refuse_unreadable(source, tokens)
     parser = _Parser(source, problems)
     try:
         root, end = parser.read(list(tokens))
@@ -152,11 +153,13 @@ class _Parser(RecoveringParser):
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         name = str(self._curr.text).lower() if self._curr else ""
+        is_call = bool(self._next) and self._next.token_type == TokenType.L_PAREN
+        if is_call and self._prev and self._prev.token_type == TokenType.DOT:
+            raise Fault(self._curr, f"functions have no catalog or schema; write {name}() alone")
         if (
             name in AGGREGATES
-            and self._next.token_type == TokenType.L_PAREN
+            and is_call
             and self._curr.token_type != TokenType.STRING
-            and self._prev.token_type != TokenType.DOT
             and (name not in ("any", "some") or starts_operand(self._prev))
         ):
             return self._read_aggregate(name)
@@ -197,6 +200,8 @@ class _Parser(RecoveringParser):
 
     def _take_nulls(self, call: AggregateCall) -> None:
         if word(self._curr) in ("IGNORE", "RESPECT") and word(self._next) == "NULLS":
+            if call.args.get("nulls"):
+                raise Fault(self._curr, f"{word(self._curr)} NULLS stands twice; keep one")
             call.set("nulls", word(self._curr))
             self._advance(2)
 

@@ -142,7 +142,8 @@ class SelectBinder:
         None: that of an output that has problems itself.
         """
         first, name = self.tree.first(node), name_of(self.tree, node)
-        if word(first) in ("ROLLUP", "CUBE", "GROUPING") or (word(first) == "ALL" and name):
+        kind = word(first).partition(" ")[0]
+        if kind in ("ROLLUP", "CUBE", "GROUPING") or (kind == "ALL" and name):
             raise self.tree.refuse(
                 first, f"GROUP BY {word(first)} is not built yet; name the columns"
             )

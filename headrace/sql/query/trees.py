@@ -9,7 +9,7 @@ from sqlglot import Token, TokenType, exp
 from headrace.errors import Location, Problem
 from headrace.sql.query.calls import call_name
 from headrace.sql.query.syntax import AggregateCall, Broken, has_span, span_of
-from headrace.sql.text import Refused, Source, plain_name
+from headrace.sql.text import NOT_FUNCTIONS, Refused, Source, is_literal, plain_name, quoted_name
 
 __all__ = [
     "Tree",
@@ -77,14 +77,20 @@ class Tree:
         found: dict[int, str] = {}
         for node in self.root.walk():
             if isinstance(node, exp.Identifier) and has_span(node):
-                found[span_of(node)[0]] = plain_name(node.name)
+                at = span_of(node)[0]
+                is_field = isinstance(node.parent, exp.Dot) and node.arg_key == "expression"
+                # After a dot every word is a name; elsewhere a word in quotes may be more without.
+                is_plain = is_field or not is_literal(self.tokens[at])
+                found[at] = plain_name(node.name) if is_plain else quoted_name(node.name)
             elif isinstance(node, exp.Kwarg):
                 at = span_of(node)[0]
                 found[at] = plain_name(str(self.tokens[at].text))
         for node in self.root.find_all(exp.Anonymous):  # whose names in quotes are functions, too
             at = span_of(node)[0]
             if self.tokens[at].token_type == TokenType.IDENTIFIER:
-                found[at] = plain_name(str(self.tokens[at].text).lower())
+                name = str(self.tokens[at].text).lower()
+                is_word = name.upper() not in NOT_FUNCTIONS
+                found[at] = plain_name(name) if is_word else quoted_name(name)
         return found
 
 

@@ -1,17 +1,17 @@
 """Write all that a turn did, within the caller's transaction."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import duckdb
 import pyarrow as pa
 
 from headrace.errors import MergeFailed
-from headrace.ledger.entries import Commit, OutboxEntry, Seed
+from headrace.ledger.entries import Commit, OutboxEntry, Owner, Seed
 from headrace.plan.tables import Table
 from headrace.store.duckdb.emission.emitter import SinkEmitter
 from headrace.store.duckdb.file import DuckDBFile
-from headrace.store.duckdb.tables.names import physical, watermark_of
+from headrace.store.duckdb.tables.names import physical
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.sessions import merge_sessions
 from headrace.store.duckdb.tables.statements import merge, trim
@@ -22,6 +22,7 @@ from headrace.store.duckdb.versions import (
     set_progress,
     set_watermarks,
 )
+from headrace.time.clocks import NEVER
 
 __all__ = ["SUM_COUNTERS", "count_commit", "write_turn"]
 
@@ -45,11 +46,9 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
         _merge(file, table, deltas)
     for emitter in emitters:
         emitter.emit_closed()
-    kept = [table for table in commit.deltas if table.retention_us is not None]
-    before = _watermarks(file, kept)
     set_progress(file, unit, commit.progress)
     set_watermarks(file, commit.watermarks)
-    _expire(file, kept, before)
+    _expire(file, commit)
     for emitter in emitters:
         emitter.emit()
     _add_counters(file, commit)
@@ -82,23 +81,17 @@ def _merge(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table]) -> None:
         ) from error
 
 
-def _watermarks(file: DuckDBFile, tables: Sequence[Table]) -> dict[Table, int | None]:
-    """Return W of some views, in microseconds."""
-    return {
-        table: file.rows(f"SELECT epoch_us({watermark_of(table.view, table.version)})")[0][0]
-        for table in tables
-    }
-
-
-def _expire(file: DuckDBFile, tables: Sequence[Table], before: Mapping[Table, int | None]) -> None:
+def _expire(file: DuckDBFile, commit: Commit) -> None:
     """Delete the rows that retention ends for, after the turn's own were merged.
 
     No record can come back to them: its watermark is at least W, so it is late for their windows.
     """
-    for table, watermark_us in _watermarks(file, tables).items():
-        if watermark_us is None or watermark_us == before[table]:
+    for table in commit.deltas:
+        owner = Owner("view", table.view, table.version)
+        watermark_us = commit.watermarks.get(owner, NEVER)
+        if table.retention_us is None or watermark_us == NEVER:
             continue
-        placing, left_us = placing_of(table), watermark_us - (table.retention_us or 0)
+        placing, left_us = placing_of(table), watermark_us - table.retention_us
         file.run(f"DELETE FROM {physical(table.name)} WHERE {placing.expired(left_us)}")
         for items in table.children:
             expired = placing.items_expired(table, items, left_us)

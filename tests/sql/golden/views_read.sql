@@ -57,7 +57,7 @@ SELECT 'it''s' AS a, 'it\'s' AS b, "double ""quotes""" AS c, 'line\nbreak' AS d,
 -- output: c = "double \"quotes\""
 -- output: d = 'line\nbreak'
 -- output: e = r'\d+'
--- output: f = X'1F'
+-- output: f = x'1f'
 -- output: g = 1L
 -- output: h = 1.5BD
 -- output: i = 1e3
@@ -430,3 +430,51 @@ CREATE MATERIALIZED VIEW v AS SELECT '{0}' || id || '{' AS a, 1e3+5 AS b FROM pa
 -- from: payments
 -- output: a = '{0}' || id || '{'
 -- output: b = 1e3 + 5
+
+-- case: braces in names are no holes
+CREATE MATERIALIZED VIEW v AS
+SELECT struct(items AS `{3}`) AS a, transform(tags, `{0}` -> upper(`{0}`)) AS b FROM payments
+-- view: v, 0 us
+-- from: payments
+-- output: a = struct(items as `{3}`)
+-- output: b = transform(tags, `{0}` -> upper(`{0}`))
+
+-- case: a variable in quotes stays in quotes, for it may be a word of the language
+CREATE MATERIALIZED VIEW v AS
+SELECT transform(tags, `true` -> `true`) AS a, transform(tags, x -> x) AS b FROM payments
+-- view: v, 0 us
+-- from: payments
+-- output: a = transform(tags, `true` -> `true`)
+-- output: b = transform(tags, x -> x)
+
+-- case: what stands in a raw text is text
+CREATE MATERIALIZED VIEW v AS
+SELECT card FROM payments WHERE card LIKE r'.' AND card <> r'('
+-- view: v, 0 us
+-- from: payments
+-- where: card like r'.' and card <> r'('
+-- output: card = card
+
+-- case: an output is used by name in HAVING where a key is an expression of the same kind
+CREATE MATERIALIZED VIEW v AS
+SELECT items > 1 AS many, count(*) AS n FROM payments GROUP BY many HAVING n > 2
+-- view: v, 0 us
+-- from: payments
+-- window: none
+-- key: key_0 = items > 1
+-- call: call_0 = count()
+-- having: call_0 > 2
+-- output: many = key_0
+-- output: n = call_0
+
+-- case: an edge of windows that overlap is compared by the name of its output
+CREATE MATERIALIZED VIEW v AS
+SELECT window.start AS w, count(*) AS n FROM payments
+GROUP BY window(ts, '2 minutes', '1 minute') HAVING w > TIMESTAMP '2026-01-01 00:00:00'
+-- view: v, 0 us
+-- from: payments
+-- window: hopping, 120000000 us, every 60000000 us
+-- call: call_0 = count()
+-- having: _window_start > timestamp '2026-01-01 00:00:00'
+-- output: w = _window_start
+-- output: n = call_0

@@ -494,3 +494,37 @@ CREATE MATERIALIZED VIEW x AS SELECT hour(window.start) + count(*) AS a FROM pay
 -- error: case.sql:1:57: a field cannot be computed beside an aggregate; compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument
 -- error: case.sql:2:93: round() cannot be applied to an aggregate; compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument
 -- error: case.sql:3:38: windows that overlap have a start and an end, and no expressions over them: select window.start, and compute the rest when you read the view
+
+-- case: pipes, which would be read as clauses of the SELECT before them
+CREATE MATERIALIZED VIEW v AS
+SELECT items + 1 AS items FROM payments |> WHERE items > 1
+-- error: case.sql:2:41: |> is not supported; write SELECT ... FROM ... WHERE ...
+
+-- case: grouping sets
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n FROM payments GROUP BY GROUPING SETS ((card), (country))
+-- error: case.sql:2:45: GROUP BY GROUPING SETS is not built yet; name the columns
+
+-- case: functions of a catalog
+CREATE MATERIALIZED VIEW v AS
+SELECT builtin.sum(items) AS n FROM payments
+-- error: case.sql:2:16: functions have no catalog or schema; write sum() alone
+
+-- case: nulls that are ignored and respected
+CREATE MATERIALIZED VIEW v AS
+SELECT first(card IGNORE NULLS) RESPECT NULLS AS c FROM payments
+-- error: case.sql:2:33: RESPECT NULLS stands twice; keep one
+
+-- case: forms that no store computes beside an aggregate
+CREATE MATERIALIZED VIEW v AS
+SELECT max(items) = ANY (1) AS a, abs(max(items), 2) AS b, nullif(max(items)) AS c,
+  max(items) BETWEEN SYMMETRIC 2 AND 1 AS d FROM payments
+-- error: case.sql:2:8: ANY and ALL cannot stand beside an aggregate; compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument
+-- error: case.sql:2:35: abs() takes 1 arguments, not 2
+-- error: case.sql:2:60: nullif() takes 2 arguments, not 1
+-- error: case.sql:3:3: SYMMETRIC is not supported; write BETWEEN low AND high
+
+-- case: a great many joins
+CREATE MATERIALIZED VIEW v AS
+SELECT card FROM payments JOIN a JOIN b JOIN c JOIN d JOIN e JOIN f JOIN g JOIN h JOIN i JOIN j
+-- error: case.sql:2:27: a query of 10 joins is not built yet

@@ -62,8 +62,7 @@ def _text(term: Term, references: Mapping[str, str]) -> str:
 
 def _operand(term: Term, references: Mapping[str, str]) -> str:
     text = _text(term, references)
-    is_open = isinstance(term, Operation) and not text.startswith(("CAST(", "CASE "))
-    return f"({text})" if is_open else text
+    return f"({text})" if isinstance(term, Operation) else text
 
 
 def _operation(operator: Operator, operands: list[str]) -> str:
