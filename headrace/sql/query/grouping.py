@@ -159,7 +159,8 @@ class Groups:
         given = len(node.expressions)
         if isinstance(node, exp.Anonymous) and not fewest <= given <= most:
             wanted = fewest if fewest == most else f"{fewest} to {most}"
-            raise self.tree.refuse(node, f"{name}() takes {wanted} arguments, not {given}")
+            plural = "" if most == 1 else "s"
+            raise self.tree.refuse(node, f"{name}() takes {wanted} argument{plural}, not {given}")
 
     def _place(self, node: exp.Expr, root: exp.Expr) -> exp.Expr:
         if is_path(node) or isinstance(node, exp.Dot):

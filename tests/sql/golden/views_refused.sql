@@ -520,7 +520,7 @@ CREATE MATERIALIZED VIEW v AS
 SELECT max(items) = ANY (1) AS a, abs(max(items), 2) AS b, nullif(max(items)) AS c,
   max(items) BETWEEN SYMMETRIC 2 AND 1 AS d FROM payments
 -- error: case.sql:2:8: ANY and ALL cannot stand beside an aggregate; compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument
--- error: case.sql:2:35: abs() takes 1 arguments, not 2
+-- error: case.sql:2:35: abs() takes 1 argument, not 2
 -- error: case.sql:2:60: nullif() takes 2 arguments, not 1
 -- error: case.sql:3:3: SYMMETRIC is not supported; write BETWEEN low AND high
 
