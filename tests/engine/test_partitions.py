@@ -5,6 +5,7 @@ from agreement import assert_agrees_with_the_reference
 from shop import SHOP, payments
 
 from headrace.errors import PositionLost
+from headrace.ledger.entries import MAIN, watermark_of_stream
 from headrace.log import EmbeddedLog, Partition, TopicSettings
 from headrace.testing import Harness, harness
 
@@ -28,6 +29,35 @@ def test_partitions_that_are_added_are_read(restarts: bool) -> None:
             pass
         assert h.counters("payments")["read"] == 80
         assert_agrees_with_the_reference(h)
+        h.audit()
+
+
+CLICKS = """
+CREATE STREAM clicks (ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts);
+CREATE MATERIALIZED VIEW per_minute AS
+SELECT window.start AS minute, count(*) AS n FROM clicks GROUP BY window(ts, '1 minute');
+"""
+
+
+def test_a_partition_that_is_added_counts_for_the_watermark_of_a_view_that_is_built() -> None:
+    with harness(SHOP, partitions=1) as h:
+        h.restart(SHOP + CLICKS)
+        [unit] = [each for each in h.engine.units.values() if each.name != MAIN]
+        times = [
+            f"2026-01-01T12:{second // 60:02}:{second % 60:02}Z" for second in range(0, 600, 30)
+        ]
+        h.append("clicks", [{"ts": time} for time in times])
+        h.engine.turn_unit(unit, max_records=10)
+        h.log.change_topic("clicks", partitions=2)
+        h.engine.turn_unit(unit, max_records=5)
+        with h.engine.tools.store.open() as snapshot:
+            progress = snapshot.progress(unit.name)
+            owner = next(each for each in snapshot.watermarks() if each.name == "per_minute")
+            assert snapshot.watermarks()[owner] == watermark_of_stream(progress, "clicks")
+        h.audit()
+        while h.turn():
+            pass
+        assert list(h.engine.units) == [MAIN]
         h.audit()
 
 
