@@ -38,7 +38,7 @@ class Desk(StoreDesk):
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     log, store = EmbeddedLog(tmp_path / "log"), DuckDBStore(tmp_path / "store.duckdb")
-    yield Desk("shop", log, store, Settings(), spark=pytest.fail, folds=list)
+    yield Desk("shop", log, store, Settings(), spark=pytest.fail, pipelines=list)
     store.close()
     log.close()
 
