@@ -3,8 +3,9 @@
 Promises:
 - A fingerprint covers all that a definition's canonical form says about the answer, and what the
   engine adds to it (time zone, ANSI mode, the version of the semantics); never comments, white
-  space, places in a file, names of streams and views, the key hint, which only producers use, what
-  decides when markers are written (they are in the log then), or when sinks are told.
+  space, places in a file, the name of the definition itself, the key hint, which only producers
+  use, what decides when markers are written (they are in the log then), or when sinks are told.
+  A view's covers the names of its streams: a renamed stream is read from its start.
 - It is stable between processes, machines and releases of the libraries: sha256 over JSON with
   sorted keys, and no word of it is another library's.
 """

@@ -10,7 +10,6 @@ if TYPE_CHECKING:  # which itself asks this module what its views read
 
 __all__ = [
     "aggregate_of",
-    "inputs_read",
     "readers_of",
     "relation_of",
     "streams_of",
@@ -54,12 +53,6 @@ def window_of(node: Node) -> Window | None:
     """Return the window that a node's rows are of; None: they are of none."""
     aggregate = aggregate_of(node)
     return None if aggregate is None else aggregate.window
-
-
-def inputs_read(project: "Project") -> dict[str, tuple[str, ...]]:
-    """Return the definitions that each view and each sink reads, by name."""
-    read = {view.name: streams_of(view.query) for view in project.views}
-    return read | {sink.name: (sink.view,) for sink in project.sinks}
 
 
 def readers_of(project: "Project", name: str) -> tuple["View", ...]:

@@ -18,11 +18,12 @@ from collections.abc import Mapping
 
 from headrace.model.definitions import Stream, View
 from headrace.plan.columns import columns_read
+from headrace.plan.refusals import refuse
 from headrace.plan.shape import shape_of
 from headrace.plan.spark.calls import asked
 from headrace.plan.spark.grouped import grouped_query, partials_of
 from headrace.plan.spark.plain import plain_query
-from headrace.plan.spark.windowing import levels_of, refuse
+from headrace.plan.spark.windowing import levels_of
 from headrace.plan.stages import Fold, Narrow
 from headrace.plan.states import grouped_table, plain_table
 from headrace.schema.types import DataType, parse_type

@@ -20,13 +20,14 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from headrace.errors import DefinitionError, Problem
+from headrace.errors import DefinitionError
 from headrace.model import nodes
 from headrace.model.definitions import View
 from headrace.model.graph import streams_of
 from headrace.model.nodes import WATERMARK, WINDOW_COLUMNS, Window, call_column, key_column
 from headrace.model.scalars import Scalar, columns_of
 from headrace.plan.finals import derive_calls
+from headrace.plan.refusals import refuse
 from headrace.plan.spark.names import text_of
 
 __all__ = ["WINDOW_NAMES", "Call", "Key", "Output", "Shape", "shape_of"]
@@ -143,7 +144,7 @@ def _fold(node: nodes.Node) -> _Linear:
 
 
 def _refuse(view: View, what: str) -> DefinitionError:
-    return DefinitionError([Problem(view.location, f"view {view.name}: {what} is not built yet")])
+    return refuse(view, f"{what} is not built yet")
 
 
 def _refuse_unbuilt(view: View, node: nodes.Node) -> None:
@@ -246,8 +247,7 @@ class _Groups:
             try:
                 scalar = derive_calls(scalar, later, self._derive)
             except ValueError as error:
-                message = f"view {self.view.name}: {error}"
-                raise DefinitionError([Problem(self.view.location, message)]) from error
+                raise refuse(self.view, str(error)) from error
         return scalar.render(self._name)
 
     def _edges_known_later(self) -> frozenset[str]:

@@ -7,11 +7,11 @@ from headrace.aggregates.words import Merge
 from headrace.model.definitions import View
 from headrace.model.sinks import key_parts
 from headrace.plan.finals import Names, to_term, typed_parts
+from headrace.plan.refusals import refuse
 from headrace.plan.shape import WINDOW_NAMES, Key, shape_of
 from headrace.plan.spark.calls import call_text
 from headrace.plan.spark.grouped import aggregates_of
 from headrace.plan.spark.items import item_column
-from headrace.plan.spark.windowing import refuse
 from headrace.plan.tables import EVENTS, Answer, KeyPart, Output, Table, TableColumn
 from headrace.plan.terms import Reference, Term
 from headrace.schema.types import DataType, parse_type

@@ -104,7 +104,8 @@ class Table:
     @property
     def values(self) -> tuple[TableColumn, ...]:
         """The columns that do not: states that merge or, where rows are records, their values."""
-        return tuple(column for column in self.columns if column not in self.keys)
+        keys = {column.name for column in self.keys}
+        return tuple(column for column in self.columns if column.name not in keys)
 
     @property
     def groups(self) -> tuple[TableColumn, ...]:

@@ -5,7 +5,6 @@ import pytest
 from headrace.model.definitions import Project, Sink, Stream, View
 from headrace.model.graph import (
     aggregate_of,
-    inputs_read,
     readers_of,
     relation_of,
     streams_of,
@@ -153,6 +152,5 @@ def test_nodes_are_walked_from_the_last_to_the_leaves() -> None:
 def test_definitions_know_what_they_read() -> None:
     first, second = View("v", Scan("s")), View("w", Union((Scan("s"), Scan("t"))))
     project = Project((S, T), (first, second), (Sink("x", "w", "topic"),))
-    assert inputs_read(project) == {"v": ("s",), "w": ("s", "t"), "x": ("w",)}
     assert readers_of(project, "s") == (first, second)
     assert project.views_over("t") == (second,)

@@ -15,11 +15,12 @@ from collections.abc import Mapping
 
 from headrace.aggregates import Aggregate
 from headrace.model.definitions import Stream, View
+from headrace.plan.refusals import refuse
 from headrace.plan.shape import shape_of
 from headrace.plan.spark.calls import aggregate_of, call_columns, fill
 from headrace.plan.spark.items import grouping_sets, item_column, items_query
 from headrace.plan.spark.placing import LateRecord, placing_of
-from headrace.plan.spark.windowing import judged, levels_of, refuse
+from headrace.plan.spark.windowing import judged, levels_of
 from headrace.schema.types import DataType
 from headrace.time.placement import placement_of
 

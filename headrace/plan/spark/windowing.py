@@ -13,7 +13,6 @@ A record whose windows would reach outside of the years 1 to 9999, or whose deri
 fails here, and is dead for the view.
 """
 
-from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Stream, View
 from headrace.plan.shape import shape_of
 from headrace.plan.spark.cutting import unit_of
@@ -21,18 +20,13 @@ from headrace.plan.spark.placing import placing_of
 from headrace.time.placement import placement_of
 from headrace.time.windows import Cut
 
-__all__ = ["Levels", "judged", "levels_of", "refuse"]
+__all__ = ["Levels", "judged", "levels_of"]
 
 #: Columns as (name, text), level by level.
 Levels = tuple[tuple[tuple[str, str], ...], ...]
 
 _NULL_TIME = "the time of its window is null"
 _NO_TIME = "its windows would reach outside of the years 1 to 9999"
-
-
-def refuse(view: View, message: str) -> DefinitionError:
-    """Return the refusal of a view."""
-    return DefinitionError([Problem(view.location, f"view {view.name}: {message}")])
 
 
 def judged(levels: Levels) -> str:
