@@ -22,6 +22,7 @@ from headrace.model.definitions import Adaptive, Stream, View
 from headrace.model.forms import Form, said
 from headrace.model.nodes import (
     Aggregate,
+    AssignWindows,
     Call,
     Deduplicate,
     Filter,
@@ -161,10 +162,14 @@ def _write_node(node: Node) -> dict[str, Any]:
             return said(
                 node="generate",
                 input=_write_node(node.input),
-                generator=_write_scalar(node.generator),
+                function=node.function,
+                argument=_write_scalar(node.argument),
                 columns=list(node.columns),
                 outer=node.outer,
             )
+        case AssignWindows():
+            window = _write_window(node.window)
+            return {"node": "windows", "input": _write_node(node.input), "window": window}
         case Aggregate():
             return said(
                 node="aggregate",
@@ -194,10 +199,13 @@ def _read_node(form: Form) -> Node:
         case "generate":
             return Generate(
                 form.one("input", _read_node),
-                form.one("generator", _read_scalar),
+                form.text("function"),
+                form.one("argument", _read_scalar),
                 form.texts("columns"),
                 form.flag("outer"),
             )
+        case "windows":
+            return AssignWindows(form.one("input", _read_node), form.one("window", _read_window))
         case "aggregate":
             return Aggregate(
                 form.one("input", _read_node),

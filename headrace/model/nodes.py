@@ -4,17 +4,20 @@ Every front door builds these, and everything behind it (planner, EXPLAIN, audit
 these: nobody parses a query again. A further operation is one dataclass more, in its kind:
 
 - leaves: `Scan`. Later: `Changelog` of a table, `Rows` of a view.
-- linear, a row at a time: `Project`, `Filter`, `Union`, `Generate`, and `Deduplicate` of a `Scan`.
+- linear, a row at a time: `Project`, `Filter`, `Union`, `Generate`, `AssignWindows`, and
+  `Deduplicate` of a `Scan`.
 - keyed steps over streams, later: interval and temporal joins, OVER, patterns, the user's own.
 - fold: `Aggregate`.
 - over tables and views, later: joins, DISTINCT, top-K, set operations, scalar subqueries.
 
 Columns are known by name, and a scalar names columns of its node's input:
-- of a `Scan`: the columns of the stream, and the record's own, which begin with an underscore.
+- of a `Scan`: the columns of the stream, and the record's own, which begin with an underscore:
+  `COORDINATES` and, in a stream with an event time, `WATERMARK`.
 - of a `Project`: the names that it gives, and no others. Its expressions are evaluated where a node
   above asks for them: one that no node asks for never fails.
 - of a `Filter` or `Deduplicate`: those of its input. Of a `Union`: those of its first input, by
-  position. Of a `Generate`: those of its input, and its own.
+  position. Of a `Generate`: those of its input, and its own. Of an `AssignWindows`: those of its
+  input, and `WINDOW_COLUMNS`.
 - of an `Aggregate`: `WINDOW_COLUMNS` where it has a window, then `key_column(0)`, ..., then
   `call_column(0)`, ...: what stands over keys and aggregates is a `Project` or `Filter` above it.
 """
@@ -23,11 +26,15 @@ from dataclasses import dataclass, field
 
 from headrace.errors import Location
 from headrace.model.scalars import Scalar
+from headrace.schema.types import parse_type
 
 __all__ = [
+    "COORDINATES",
+    "GENERATORS",
     "WATERMARK",
     "WINDOW_COLUMNS",
     "Aggregate",
+    "AssignWindows",
     "Call",
     "Deduplicate",
     "Filter",
@@ -45,6 +52,18 @@ __all__ = [
 
 #: The column of a `Scan` that watermark() reads: the record's own, a TIMESTAMP.
 WATERMARK = "_watermark"
+#: The columns of a `Scan` that say where its record stands in the log, and what came with it.
+COORDINATES = {
+    "_topic": parse_type("STRING"),
+    "_partition": parse_type("INT"),
+    "_offset": parse_type("BIGINT"),
+    "_arrival": parse_type("TIMESTAMP"),
+    "_key": parse_type("BINARY"),
+    "_headers": parse_type("ARRAY<STRUCT<name: STRING, value: BINARY>>"),
+}
+#: What a `Generate` can do with its argument: one row per element of an array or entry of a map;
+#: the same with its number before it; one row per struct of an array, a column per field.
+GENERATORS = ("explode", "posexplode", "inline")
 #: The columns of an `Aggregate` that say which window a row is of; the last is the window's last
 #: instant. No column of a stream can have such a name, so keys may read both.
 WINDOW_COLUMNS = ("_window_start", "_window_end", "_window_time")
@@ -114,13 +133,15 @@ class Union:
 
 @dataclass(frozen=True)
 class Generate:
-    """Each row once for every element that a generator (explode and its kin) makes of it.
+    """Each row once for every element of an array or map, by one of the `GENERATORS`.
 
-    With `outer` a row for which it makes none is kept, with nulls.
+    With `outer` a row for which there is none is kept, with nulls. A record is one whole: if an
+    expression fails on one of the rows that came of it, the record is dead, and none is kept.
     """
 
     input: "Node"
-    generator: Scalar
+    function: str
+    argument: Scalar
     columns: tuple[str, ...]
     outer: bool = False
 
@@ -155,6 +176,17 @@ class Window:
 
 
 @dataclass(frozen=True)
+class AssignWindows:
+    """Each row once for every window around its event time; no row is late for one.
+
+    It is what a window function in FROM means where no `Aggregate` above it groups by the window.
+    """
+
+    input: "Node"
+    window: Window
+
+
+@dataclass(frozen=True)
 class Call:
     """One aggregate call, by the name in `aggregates.AGGREGATES`; count(*) has no arguments.
 
@@ -183,7 +215,7 @@ class Aggregate:
     calls: tuple[Call, ...]
 
 
-Node = Scan | Deduplicate | Project | Filter | Union | Generate | Aggregate
+Node = Scan | Deduplicate | Project | Filter | Union | Generate | AssignWindows | Aggregate
 
 
 def inputs_of(node: Node) -> tuple[Node, ...]:

@@ -10,9 +10,11 @@ from typing import Literal
 
 from headrace.model.definitions import Stream
 from headrace.model.nodes import (
+    COORDINATES,
     WATERMARK,
     WINDOW_COLUMNS,
     Aggregate,
+    AssignWindows,
     Deduplicate,
     Filter,
     Generate,
@@ -61,6 +63,9 @@ def traits_of(node: Node, streams: Mapping[str, Stream]) -> Traits:
         case Generate():
             below = traits_of(node.input, streams)
             return replace(below, columns=(*below.columns, *node.columns))
+        case AssignWindows():
+            below = traits_of(node.input, streams)
+            return replace(below, columns=(*below.columns, *WINDOW_COLUMNS))
         case Union():
             return _union([traits_of(each, streams) for each in node.inputs])
         case Aggregate():
@@ -70,7 +75,7 @@ def traits_of(node: Node, streams: Mapping[str, Stream]) -> Traits:
 def _scan(stream: Stream) -> Traits:
     columns = tuple(column.name for column in stream.columns)
     own = () if stream.event_time is None else (WATERMARK,)
-    return Traits((*columns, *own), event_time=stream.event_time)
+    return Traits((*columns, *COORDINATES, *own), event_time=stream.event_time)
 
 
 def _project(node: Project, below: Traits) -> Traits:

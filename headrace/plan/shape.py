@@ -153,6 +153,8 @@ def _refuse_unbuilt(view: View, node: nodes.Node) -> None:
             raise _refuse(view, "UNION ALL")
         case nodes.Generate():
             raise _refuse(view, "a generator, which makes several rows of one record,")
+        case nodes.AssignWindows():
+            raise _refuse(view, "a window function in FROM without GROUP BY")
         case nodes.Aggregate():
             raise _refuse(view, "an aggregate over an aggregate")
 

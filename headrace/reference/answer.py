@@ -49,6 +49,7 @@ from headrace.model.definitions import Project
 from headrace.model.graph import relation_of, streams_of
 from headrace.model.nodes import (
     Aggregate,
+    AssignWindows,
     Deduplicate,
     Filter,
     Generate,
@@ -144,6 +145,8 @@ def evaluate(node: Node, question: Question) -> Relation:
             return unite([evaluate(each, question) for each in node.inputs])
         case Generate():
             return generate(node, evaluate(node.input, question), question)
+        case AssignWindows():
+            raise NotImplementedError("the reference does not know window functions in FROM")
         case Aggregate():
             return fold(node, evaluate(node.input, question), question)
 

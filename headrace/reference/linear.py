@@ -1,7 +1,6 @@
 """One function per node that takes a row at a time; `model/nodes.py` says what each means."""
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,8 +13,6 @@ from headrace.reference.relations import Part, Question, Relation, Row, ask
 from headrace.reference.streams import Readable, split_duplicates
 
 __all__ = ["deduplicate", "filter_rows", "generate", "project", "scan", "unite"]
-
-_GENERATOR = re.compile(r"(explode|posexplode|inline)\((.*)\)", re.DOTALL)
 
 
 def scan(node: Scan, question: Question) -> Relation:
@@ -90,28 +87,22 @@ def unite(relations: Sequence[Relation]) -> Relation:
 
 def generate(node: Generate, relation: Relation, question: Question) -> Relation:
     """Return each row once per element of its array or map, numbered from 0, with the element."""
-    found = _GENERATOR.fullmatch(node.generator.text)
-    if found is None:
-        raise NotImplementedError(f"the reference does not know {node.generator.text}")
-    collection = Scalar(found[2], node.generator.refs).substitute({})
     parts: list[Part] = []
     dead = [*relation.dead_before, *relation.dead]
     for part in relation.parts:
-        sound, [values], failed = ask(question, relation, part, [collection])
-        parts.append(_expand(node, sound, found[1], values.type, values.values))
+        sound, [values], failed = ask(question, relation, part, [node.argument])
+        parts.append(_expand(node, sound, values.type, values.values))
         dead += failed
     return Relation(tuple(parts), sum(len(part.rows) for part in parts), dead_before=tuple(dead))
 
 
-def _expand(
-    node: Generate, part: Part, function: str, type: pa.DataType, values: Sequence[object]
-) -> Part:
+def _expand(node: Generate, part: Part, type: pa.DataType, values: Sequence[object]) -> Part:
     """Return the rows of a part, each once per element of its value."""
     origins: list[int] = []
     rows: list[Row] = []
     elements: list[tuple[object, ...]] = []
     for at, (row, value) in enumerate(zip(part.rows, values, strict=True)):
-        made = _elements(function, value)
+        made = _elements(node.function, value)
         if not made and node.outer:
             made = [(None,) * len(node.columns)]
         for number, element in enumerate(made):
@@ -121,7 +112,7 @@ def _expand(
     expanded = part.take(origins)
     table, columns = expanded.table, dict(part.columns)
     for place, (name, each) in enumerate(
-        zip(node.columns, _element_types(function, type), strict=True)
+        zip(node.columns, _element_types(node.function, type), strict=True)
     ):
         # Under a name of its own: the table may have a column of this name already.
         own = f"_generated_{table.num_columns}"

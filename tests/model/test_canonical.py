@@ -17,6 +17,7 @@ from headrace.model.canonical import from_canonical, to_canonical
 from headrace.model.nodes import (
     WINDOW_COLUMNS,
     Aggregate,
+    AssignWindows,
     Call,
     Deduplicate,
     Filter,
@@ -67,7 +68,7 @@ PER_MINUTE = Project(
         Named("mean", Scalar("{0} / {1}", (call_column(1), call_column(0)))),
     ),
 )
-EXPLODED = Generate(RECORDS, Scalar("explode({0})", ("tags",)), ("tag",), outer=True)
+EXPLODED = Generate(RECORDS, "explode", Scalar.column("tags"), ("tag",), outer=True)
 STREAMS = {
     "plain": PLAIN,
     "clicks": CLICKS,
@@ -114,8 +115,8 @@ GOLDEN_VIEWS = {
     "emitted": "a06f86cd7027ca81e8c84e0a9427ab0127dc77f75db85157ccbb920f854148e1",
     "sessions": "96cdd71618b8437d6fbf5fef2e508a4c7a4f775443549199f73d525cb5031cde",
     "days": "1f188614b2824fb16dbc9a1c8ab2ed8ac39e5e7ce5b362cd6f1713cdac6dec87",
-    "union": "ae0c1076f947714e87a9c856adac476a49fd08fbbd052cfb276e4ff2bba38db9",
-    "top": "62ba6305334b4161703b17845b8d60caaf5d58649c008422995b63bbb5ff011b",
+    "union": "443dc14ef7ce4324309f5f69bebdf0cf98e7531661f680b9455dfa550da27573",
+    "top": "7e2ed0977628dafae3c988066214418c81368b5670983349d0ae3fa516df16f3",
 }
 
 
@@ -206,7 +207,10 @@ def above(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
         st.builds(Project, nodes, columns)
         | st.builds(Filter, nodes, SCALARS)
         | st.builds(Union, st.lists(nodes, min_size=1, max_size=2).map(tuple))
-        | st.builds(Generate, nodes, SCALARS, st.lists(NAMES, max_size=2).map(tuple), st.booleans())
+        | st.builds(
+            Generate, nodes, NAMES, SCALARS, st.lists(NAMES, max_size=2).map(tuple), st.booleans()
+        )
+        | st.builds(AssignWindows, nodes, WINDOWS)
         | st.builds(
             Aggregate,
             nodes,

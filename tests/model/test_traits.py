@@ -12,6 +12,7 @@ from headrace.model.graph import (
     window_of,
 )
 from headrace.model.nodes import (
+    COORDINATES,
     WATERMARK,
     WINDOW_COLUMNS,
     Aggregate,
@@ -38,6 +39,7 @@ TEXT = Column("a", parse_type("STRING"), nullable=False)
 S = Stream("s", (TEXT, TIME), "s", event_time="ts", unique="a", unique_within_us=60)
 T = Stream("t", (TIME, TEXT), "t", event_time="ts")
 TIMELESS = Stream("u", (TEXT,), "u")
+OF_S = ("a", "ts", *COORDINATES, WATERMARK)
 STREAMS = {each.name: each for each in (S, T, TIMELESS)}
 
 
@@ -53,14 +55,14 @@ def select(node: Node, **columns: str) -> Select:
 @pytest.mark.parametrize(
     ("node", "columns", "event_time"),
     [
-        (Scan("s"), ("a", "ts", WATERMARK), "ts"),
-        (Scan("u"), ("a",), None),
-        (Filter(Scan("s"), Scalar("true")), ("a", "ts", WATERMARK), "ts"),
+        (Scan("s"), OF_S, "ts"),
+        (Scan("u"), ("a", *COORDINATES), None),
+        (Filter(Scan("s"), Scalar("true")), OF_S, "ts"),
         (select(Scan("s"), at="ts", b="upper({0})"), ("at", "b"), "at"),
         (select(Scan("s"), first="ts", second="ts"), ("first", "second"), "first"),
         (select(Scan("s"), ts="{0}::timestamp"), ("ts",), None),
         (select(select(Scan("s"), at="ts"), ts="at"), ("ts",), "ts"),
-        (Generate(Scan("s"), Scalar("f({0})", ("a",)), ("e",)), ("a", "ts", WATERMARK, "e"), "ts"),
+        (Generate(Scan("s"), "explode", Scalar.column("a"), ("e",)), (*OF_S, "e"), "ts"),
         (Union((select(Scan("s"), x="ts"), select(Scan("t"), y="ts"))), ("x",), "x"),
         (Union((select(Scan("s"), x="ts", y="a"), select(Scan("t"), x="a", y="ts"))),
             ("x", "y"), None),
@@ -76,9 +78,7 @@ def test_the_event_time_is_kept_by_what_passes_it_on(
 
 
 def test_only_a_union_loses_the_order_of_offsets_before_the_fold() -> None:
-    assert traits_of(relation_of(S), STREAMS) == Traits(
-        ("a", "ts", WATERMARK), event_time="ts", bound="time"
-    )
+    assert traits_of(relation_of(S), STREAMS) == Traits(OF_S, event_time="ts", bound="time")
     union = traits_of(Union((relation_of(S), Scan("t"))), STREAMS)
     assert (union.in_offset_order, union.bound) == (False, "time")
 

@@ -183,7 +183,7 @@ def test_the_time_of_a_window_is_over_the_stream() -> None:
     [
         (Union((RECORDS, Scan("t"))), "a view over several streams (s, t)"),
         (Filter(Union((RECORDS, Scan("s"))), of("true")), "UNION ALL"),
-        (Generate(RECORDS, of("explode({0})", "a"), ("b",)), "a generator"),
+        (Generate(RECORDS, "explode", of("{0}", "a"), ("b",)), "a generator"),
         (Aggregate(Aggregate(RECORDS, None, (), ()), None, (), ()), "an aggregate over an"),
         (Aggregate(RECORDS, None, (), ()), "a query without a list of outputs"),
         (Filter(RECORDS, of("true")), "a query without a list of outputs"),

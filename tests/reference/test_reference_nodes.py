@@ -162,14 +162,14 @@ TAGGED = [{"i": 1, "tags": ["a", "b"]}, {"i": 2, "tags": []}, {"i": 3}, {"i": 0,
 def test_a_generator_gives_a_row_for_each_element(
     outer: bool, expected: list[tuple[Any, ...]]
 ) -> None:
-    node = Generate(Scan("s"), of("explode({0})", "tags"), ("tag",), outer)
+    node = Generate(Scan("s"), "explode", of("{0}", "tags"), ("tag",), outer)
     found = ask(select(node, i=of("{0}", "i"), tag=of("{0}", "tag")), s=TAGGED)
     assert rows(found, "i", "tag") == expected
     assert found.counters["v"]["seen"] == len(expected)
 
 
 def test_the_rows_of_a_generator_have_coordinates_of_their_own() -> None:
-    exploded = Generate(Scan("s"), of("posexplode({0})", "tags"), ("at", "i"))
+    exploded = Generate(Scan("s"), "posexplode", of("{0}", "tags"), ("at", "i"))
     kept = Filter(exploded, of("{0} <> 'a'", "i"))
     # The generator's column hides the stream's of the same name.
     found = ask(select(kept, at=of("{0}", "at"), share=of("1 / ({0} - 1)", "at")), s=TAGGED)
@@ -182,7 +182,7 @@ def test_the_rows_of_a_generator_have_coordinates_of_their_own() -> None:
 
 def test_what_fails_before_a_generator_is_dead_and_of_an_earlier_stage() -> None:
     below = Filter(Scan("s"), of("1 / {0} > 0", "i"))
-    node = Generate(below, of("explode({0})", "m"), ("k", "v"))
+    node = Generate(below, "explode", of("{0}", "m"), ("k", "v"))
     found = ask(
         select(node, k=of("{0}", "k"), v=of("{0}", "v")),
         s=[{"i": 0, "m": {"x": 1}}, {"i": 1, "m": {"y": 2, "z": 3}}],
