@@ -7,26 +7,48 @@ from headrace.model.definitions import Stream
 from headrace.model.graph import relation_of
 from headrace.model.names import closest
 from headrace.model.nodes import WINDOW_COLUMNS, Node
-from headrace.schema.types import Column, DataType
+from headrace.schema.types import DataType
 
-__all__ = ["Relation", "Scope", "Target", "Unknown"]
+__all__ = ["Relation", "RelationColumn", "Scope", "Target", "Unknown", "no_watermark"]
+
+
+def no_watermark(columns: str) -> str:
+    """Return what to do where a stream has no event time."""
+    return f"add to {columns}: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS"
+
+
+@dataclass(frozen=True)
+class RelationColumn:
+    """A column that FROM gives."""
+
+    name: str
+    type: DataType | None = None  # None: only Spark knows it
+    size: int = 1  # characters of its expression, with all that it uses written out
+    origins: frozenset[str] = (
+        frozenset()
+    )  # over groups: the columns of the aggregate it follows from
 
 
 @dataclass(frozen=True)
 class Relation:
     """What FROM gives: its node, and the columns that can be named."""
 
-    name: str  # for messages: that of the stream
-    qualifier: str  # its alias, else its name
+    name: str  # for messages
+    qualifier: str  # its alias, else its name; empty: it has neither
     node: Node
-    columns: tuple[Column, ...]
+    columns: tuple[RelationColumn, ...]
     event_time: str | None
+    timeless: str = no_watermark("its columns")  # what to do where the event time is missing
+    is_grouped: bool = False  # its rows are groups, not records
+    levels: int = 0  # queries over each other
+    leaves: int = 1  # streams that it reads, each as often as it does
 
     @staticmethod
     def of_stream(stream: Stream, alias: str | None) -> "Relation":
         """Return a stream as FROM gives it."""
+        columns = tuple(RelationColumn(column.name, column.type) for column in stream.columns)
         node = relation_of(stream)
-        return Relation(stream.name, alias or stream.name, node, stream.columns, stream.event_time)
+        return Relation(stream.name, alias or stream.name, node, columns, stream.event_time)
 
     @property
     def spelling(self) -> dict[str, str]:
@@ -130,8 +152,13 @@ class Scope:
         )
 
 
-def _fields(type: DataType, written: Sequence[str]) -> list[str]:
-    """Return a path into a column as it is compared: in lower case, but for a MAP's keys."""
+def _fields(type: DataType | None, written: Sequence[str]) -> list[str]:
+    """Return a path into a column as it is compared.
+
+    It is in lower case, but for the keys of a MAP and where the type is not known.
+    """
+    if type is None:
+        return list(written)
     path: list[str] = []
     for name in written:
         while type.kind == "ARRAY":  # a field of an array is that of its elements

@@ -10,6 +10,7 @@ from headrace.model.scalars import Scalar
 from headrace.sql.query.expressions import Expressions, check_functions, name_of, refuse_null
 from headrace.sql.query.grouping import Groups
 from headrace.sql.query.outputs import Output, read_outputs
+from headrace.sql.query.over_groups import OverGroups
 from headrace.sql.query.scopes import Scope
 from headrace.sql.query.syntax import AggregateCall, Broken
 from headrace.sql.query.trees import Tree, aggregates_of, is_broken
@@ -30,6 +31,7 @@ class SelectBinder:
         self.scope = scope
         self.problems = problems
         self.expressions = Expressions(tree, scope)
+        self.over = OverGroups(self.expressions) if scope.relation.is_grouped else None
 
     def bind(self) -> Node:
         """Return the node; after a problem it is not to be used."""
@@ -72,10 +74,14 @@ class SelectBinder:
                 raise self.tree.refuse(
                     node, "WHERE looks at single records; move the aggregate to HAVING"
                 )
-            return self.expressions.bind(node)
+            return self._bind_row(node)
         except Refused as refused:
             self.problems += refused.problems
             return None
+
+    def _bind_row(self, node: exp.Expr) -> Scalar:
+        scalar = self.expressions.bind(node)
+        return scalar if self.over is None else self.over.judge(node, scalar)
 
     def _bind_outputs(
         self, outputs: Sequence[Output | None], bind: Callable[[exp.Expr], Scalar]
@@ -92,7 +98,7 @@ class SelectBinder:
         return tuple(columns)
 
     def _bind_output(self, node: exp.Expr) -> Scalar:
-        scalar = self.expressions.bind(node)
+        scalar = self._bind_row(node)
         refuse_null(self.tree, node)
         return scalar
 
