@@ -19,9 +19,11 @@ from headrace.model import Stream, View
 from headrace.model.graph import streams_of
 from headrace.model.nodes import (
     Aggregate,
+    AssignWindows,
     Call,
     Deduplicate,
     Filter,
+    Generate,
     Node,
     Project,
     Scan,
@@ -33,7 +35,9 @@ from headrace.sql import parse_project
 GOLDEN = Path(__file__).parent / "golden"
 STREAMS = (GOLDEN / "streams.sql").read_text()
 FILES = sorted(path.name for path in GOLDEN.glob("*.sql") if path.name != "streams.sql")
-ANSWER = re.compile(r"-- (error|stream|view|from|where|window|key|call|output|having|sink): ")
+ANSWER = re.compile(
+    r"-- (error|stream|view|from|where|generate|windows?|key|call|output|having|sink): "
+)
 
 
 class Case(NamedTuple):
@@ -84,6 +88,11 @@ def dump_node(node: Node) -> list[str]:
         case Filter():
             word = "having" if isinstance(node.input, Aggregate) else "where"
             return [*dump_node(node.input), f"-- {word}: {show(node.condition)}"]
+        case Generate():
+            made = f"{', '.join(node.columns)} = {node.function}({show(node.argument)})"
+            return [*dump_node(node.input), f"-- generate: {made}{', outer' * node.outer}"]
+        case AssignWindows():
+            return [*dump_node(node.input), f"-- windows: {dump_window(node.window)}"]
         case Project():
             lines = dump_node(node.input)
             return lines + [

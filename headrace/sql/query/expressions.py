@@ -15,6 +15,7 @@ from sqlglot import Token, exp
 from headrace.errors import Problem
 from headrace.model.nodes import WATERMARK, WINDOW_COLUMNS
 from headrace.model.scalars import Scalar, escape_braces
+from headrace.schema.types import DataType
 from headrace.sql.query.functions import refused_functions
 from headrace.sql.query.scopes import Scope, Target, Unknown
 from headrace.sql.query.syntax import AggregateCall, span_of
@@ -54,6 +55,18 @@ class Expressions:
         self._refuse_forms(node)
         binding = _Binding(self.tree, self.scope, rows)
         return binding.bind(strip_parentheses(node))
+
+    def type_of(self, node: exp.Expr) -> DataType | None:
+        """Return the type of a column or of a part of one; None: Spark will tell."""
+        inner = strip_parentheses(node)
+        if isinstance(inner, exp.Bracket):
+            whole = self.type_of(inner.this)
+            is_nested = whole is not None and whole.kind in ("ARRAY", "MAP")
+            return whole.parts[-1] if is_nested and whole is not None else None
+        if not is_path(inner):
+            return None
+        target = self.scope.find([part.name for part in path_of(inner)])
+        return target.type if isinstance(target, Target) else None
 
     def _refuse_forms(self, node: exp.Expr) -> None:
         if isinstance(node, exp.Alias | exp.Aliases | exp.Star):
@@ -155,7 +168,8 @@ class _Binding:
         if isinstance(target, Unknown):
             raise self.tree.refuse(parts[target.name], target.message)
         name, used = target.column, 0
-        if self.rows is not None and name not in WINDOW_COLUMNS:
+        is_edge = self.scope.has_window and name in WINDOW_COLUMNS
+        if self.rows is not None and not is_edge:
             name, used = self._column_of_rows(parts[target.names - 1], target)
         for part, field in zip(parts[target.names + used :], target.fields[used:], strict=True):
             self.names[span_of(part)[0]] = plain_name(field)

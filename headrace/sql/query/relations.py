@@ -13,7 +13,7 @@ from headrace.model.names import closest, name_fault
 from headrace.sql.query.clauses import ONE_STREAM, refused_clauses
 from headrace.sql.query.scopes import Relation, Scope
 from headrace.sql.query.syntax import Broken, span_of
-from headrace.sql.query.trees import Tree
+from headrace.sql.query.trees import Tree, is_lateral
 from headrace.sql.text import word
 
 __all__ = ["Streams", "bind_from"]
@@ -32,6 +32,8 @@ def bind_from(
     unknown = False
     for join in select.args.get("joins") or []:
         table = join.this
+        if is_lateral(join):
+            continue
         stream = streams.get(table.name.lower()) if isinstance(table, exp.Table) else None
         if stream is None:
             unknown = True

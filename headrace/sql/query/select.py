@@ -7,11 +7,13 @@ from sqlglot import TokenType, exp
 from headrace.errors import Problem
 from headrace.model.nodes import Aggregate, Filter, Named, Node, Project, key_column
 from headrace.model.scalars import Scalar
+from headrace.sql.query.distinct import distinct, is_distinct
 from headrace.sql.query.expressions import Expressions, check_functions, name_of, refuse_null
+from headrace.sql.query.generators import bind_laterals
 from headrace.sql.query.grouping import Groups
 from headrace.sql.query.outputs import Output, read_outputs
-from headrace.sql.query.scopes import Scope
-from headrace.sql.query.syntax import AggregateCall, Broken
+from headrace.sql.query.scopes import Scope, Target
+from headrace.sql.query.syntax import AggregateCall, Broken, span_of
 from headrace.sql.query.trees import Tree, aggregates_of, is_broken
 from headrace.sql.query.windows import find_window, read_window
 from headrace.sql.text import Refused, word
@@ -41,19 +43,23 @@ class SelectBinder:
         )
         if having is not None and not grouped and not isinstance(having, Broken):
             self._add(having, "HAVING without GROUP BY filters nothing; write WHERE")
-        read = read_outputs(
-            self.tree, self.scope, self.select, grouped=grouped, problems=self.problems
-        )
-        self.scope.outputs = frozenset(
-            each.name.lower() for each in read if each is not None and each.has_alias
-        )
+        if not bind_laterals(self.expressions, self.select, self.problems):
+            return self.scope.relation.node  # without its columns the rest cannot be judged
+        read = read_outputs(self.expressions, self.select, grouped=grouped, problems=self.problems)
+        self.scope.outputs = frozenset(each.name.lower() for each in read.sound if each.has_alias)
         node = self.scope.relation.node
         where = self._bind_where()
         if where is not None:
             node = Filter(node, where)
         if grouped:
-            return self._bind_groups(node, read, having)
-        return Project(node, self._bind_outputs(read, self._bind_output))
+            return self._bind_groups(node, read.items, having)
+        if read.generator is not None:
+            node = read.generator.over(node, read.made)
+        columns = self._bind_outputs(read.items, self._bind_output)
+        if self.select.args.get("distinct"):
+            self._check_distinct()
+            return distinct(node, columns)
+        return Project(node, columns)
 
     def _clause(self, name: str) -> exp.Expr | None:
         clause = self.select.args.get(name)
@@ -85,7 +91,8 @@ class SelectBinder:
             if each is None:
                 continue
             try:
-                scalar = Scalar.column(each.name) if each.node is None else bind(each.node)
+                scalar = each.scalar if each.node is None else bind(each.node)
+                assert scalar is not None
                 columns.append(Named(each.name, scalar, each.place))
             except Refused as refused:
                 self.problems += refused.problems
@@ -103,7 +110,8 @@ class SelectBinder:
         before = len(self.problems)
         self._read_group_by(groups, outputs)
         group = self.select.args.get("group")
-        if len(self.problems) > before or (group is not None and is_broken(group.expressions)):
+        broken = group is not None and (is_broken(group.expressions) or None in outputs)
+        if len(self.problems) > before or broken:
             return node  # without all keys, what is selected cannot be judged
         columns = self._bind_outputs(outputs, groups.bind)
         condition: Scalar | None = None
@@ -114,9 +122,32 @@ class SelectBinder:
             except Refused as refused:
                 self.problems += refused.problems
         node = Aggregate(node, groups.window, tuple(groups.keys), tuple(groups.calls))
+        if self.select.args.get("distinct"):
+            self._check_distinct(node, columns)
         if condition is not None:
             node = Filter(node, condition)
         return Project(node, columns)
+
+    def _check_distinct(
+        self, aggregate: Aggregate | None = None, columns: Sequence[Named] = ()
+    ) -> None:
+        """Refuse a DISTINCT of some columns, and one that would leave out groups."""
+        clause = self.select.args["distinct"]
+        token = self.tree.tokens[span_of(self.select)[0] + 1]
+        if clause.args.get("on"):
+            self.problems.append(
+                self.tree.problem(
+                    token, "DISTINCT ON is not supported; write GROUP BY, and first(x) of the rest"
+                )
+            )
+        elif aggregate is not None and not is_distinct(aggregate, columns):
+            self.problems.append(
+                self.tree.problem(
+                    token,
+                    "DISTINCT over groups would have to compare their rows, which change; select "
+                    "all that GROUP BY names as it is, and remove DISTINCT",
+                )
+            )
 
     def _read_group_by(self, groups: Groups, outputs: Sequence[Output | None]) -> None:
         group = self.select.args.get("group")
@@ -157,6 +188,8 @@ class SelectBinder:
         if name is not None and name.lower() not in self.scope.columns:
             named = (each for each in outputs if each and each.name.lower() == name.lower())
             output = next(named, None)
+            if output is None and None in outputs:
+                return None  # it may be the name of one that has problems
             return node if output is None else output.node
         return node
 
@@ -185,7 +218,10 @@ class SelectBinder:
         return groups.bind(node, outputs)
 
     def _is_itself(self, groups: Groups, column: Named) -> bool:
-        own = Scalar.column(self.scope.columns[column.name.lower()])
+        target = self.scope.find([column.name])
+        if not isinstance(target, Target):
+            return False
+        own = Scalar.column(target.column)
         return own in groups.keys and column.scalar.name == key_column(groups.keys.index(own))
 
     def _refuse_ambiguous(self, having: exp.Expr, output: Named) -> None:
