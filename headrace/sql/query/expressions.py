@@ -23,11 +23,27 @@ from headrace.sql.query.trees import Tree, is_path, parts_of, path_of, strip_par
 from headrace.sql.query.windows import misplaced_window
 from headrace.sql.text import Hole, Refused, plain_name, render, words
 
-__all__ = ["Expressions", "Rows", "check_functions", "name_of", "refuse_null"]
+__all__ = [
+    "GROUPING_FUNCTIONS",
+    "NO_SETS",
+    "Expressions",
+    "Rows",
+    "check_functions",
+    "name_of",
+    "refuse_null",
+]
 
 _UNITS = words("year quarter month week day dayofyear hour minute second millisecond microsecond")
 #: Functions whose first argument of three is the name of a unit.
 _UNIT_FUNCTIONS = words("date_add date_diff dateadd datediff timestampadd timestampdiff")
+
+
+#: What tells which keys a grouping set leaves out.
+GROUPING_FUNCTIONS = ("grouping", "grouping_id")
+NO_SETS = (
+    "{name}() tells which columns a grouping set leaves out, and there is none; write GROUP BY "
+    "ROLLUP (a, b), CUBE (a, b) or GROUPING SETS ((a, b), (a), ())"
+)
 
 
 class Rows(Protocol):
@@ -153,6 +169,8 @@ class _Binding:
         if called == "watermark":
             self._refuse_timeless(node)
             return first, last, WATERMARK
+        if called in GROUPING_FUNCTIONS:
+            raise self.tree.refuse(node, NO_SETS.format(name=called))
         if called == "window_time":
             return first, last, self._window_time(node)
         if called in _UNIT_FUNCTIONS and len(node.expressions) == 3:

@@ -53,7 +53,7 @@ _OTHER_GENERATORS = {
 _RANKS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
 _OTHER_AGGREGATES = words(
     "any_value bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg corr count_min_sketch "
-    "covar_pop covar_samp group_concat grouping grouping_id histogram_numeric hll_sketch_agg "
+    "covar_pop covar_samp group_concat histogram_numeric hll_sketch_agg "
     "hll_union_agg kurtosis listagg median mode percentile percentile_cont percentile_disc "
     "quantile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy "
     "regr_syy schema_of_variant_agg skewness string_agg try_avg try_sum"

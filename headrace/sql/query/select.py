@@ -1,6 +1,6 @@
 """One SELECT over its scope into a node."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import TokenType, exp
 
@@ -11,6 +11,7 @@ from headrace.sql.query.distinct import distinct, is_distinct
 from headrace.sql.query.expressions import Expressions, check_functions, name_of, refuse_null
 from headrace.sql.query.generators import bind_laterals
 from headrace.sql.query.grouping import Groups
+from headrace.sql.query.grouping_sets import MAX_KEYS, has_sets, sets_of
 from headrace.sql.query.outputs import Output, read_outputs
 from headrace.sql.query.scopes import Scope, Target
 from headrace.sql.query.syntax import AggregateCall, Broken, span_of
@@ -121,7 +122,7 @@ class SelectBinder:
                 condition = self._bind_having(groups, having, columns)
             except Refused as refused:
                 self.problems += refused.problems
-        node = Aggregate(node, groups.window, tuple(groups.keys), tuple(groups.calls))
+        node = groups.aggregate(node)
         if self.select.args.get("distinct"):
             self._check_distinct(node, columns)
         if condition is not None:
@@ -151,21 +152,72 @@ class SelectBinder:
 
     def _read_group_by(self, groups: Groups, outputs: Sequence[Output | None]) -> None:
         group = self.select.args.get("group")
+        parts = [] if group is None else group.expressions
+        sets: list[list[exp.Expr]] = []
+        if len(parts) == 1 and self._is_all(parts[0]):
+            nodes = self._ungrouped(outputs)
+        elif has_sets(parts):
+            try:
+                nodes, sets = sets_of(self.tree, parts, lambda node: self._look_up(node, outputs))
+            except Refused as refused:
+                self.problems += refused.problems
+                return
+        else:
+            nodes = self._look_up_all(parts, outputs)
+        nodes = [*{id(node): node for node in nodes}.values()]
+        numbers: dict[int, int | None] = {}
+        # The window first: others may be over it.
+        for only_windows in (True, False):
+            for node in nodes:
+                try:
+                    if (find_window(self.tree, node) is not None) is only_windows:
+                        numbers[id(node)] = self._read_key(groups, node)
+                except Refused as refused:
+                    self.problems += refused.problems
+        if sets and len(numbers) == len(nodes):
+            self._read_sets(groups, sets, numbers)
+
+    def _read_sets(
+        self, groups: Groups, sets: Sequence[Sequence[exp.Expr]], numbers: Mapping[int, int | None]
+    ) -> None:
+        for node in (node for each in sets for node in each):
+            if find_window(self.tree, node) is not None and not all(node in each for each in sets):
+                self._add(
+                    node,
+                    "window() has to be in all sets: a row is of one window; write GROUP BY "
+                    "window(...), ROLLUP (...)",
+                )
+                return
+        if len(groups.keys) > MAX_KEYS:
+            self._add(sets[0][0], f"GROUP BY has more than {MAX_KEYS} keys in sets; write fewer")
+            return
+        found = [[numbers[id(node)] for node in each] for each in sets]
+        groups.set_sets([frozenset(at for at in each if at is not None) for each in found])
+
+    def _is_all(self, node: exp.Expr) -> bool:
+        is_word = word(self.tree.first(node)) == "ALL" and name_of(self.tree, node) is not None
+        return is_word and "all" not in self.scope.columns
+
+    def _ungrouped(self, outputs: Sequence[Output | None]) -> list[exp.Expr]:
+        """Return what GROUP BY ALL groups by: the outputs that are over columns alone."""
+        nodes = [each.node for each in outputs if each is not None and each.node is not None]
+        return [
+            node
+            for node in nodes
+            if node.find(exp.Column, exp.Anonymous) and not any(aggregates_of(node))
+        ]
+
+    def _look_up_all(
+        self, parts: Sequence[exp.Expr], outputs: Sequence[Output | None]
+    ) -> list[exp.Expr]:
         items: list[exp.Expr] = []
-        for part in [] if group is None else group.expressions:
+        for part in parts:
             try:
                 item = None if isinstance(part, Broken) else self._look_up(part, outputs)
                 items += [] if item is None else [item]
             except Refused as refused:
                 self.problems += refused.problems
-        # The window first: others may be over it.
-        for only_windows in (True, False):
-            for item in items:
-                try:
-                    if (find_window(self.tree, item) is not None) is only_windows:
-                        self._read_key(groups, item)
-                except Refused as refused:
-                    self.problems += refused.problems
+        return items
 
     def _look_up(self, node: exp.Expr, outputs: Sequence[Output | None]) -> exp.Expr | None:
         """Return the expression that one part of GROUP BY means: itself, or an output's.
@@ -173,11 +225,8 @@ class SelectBinder:
         None: that of an output that has problems itself.
         """
         first, name = self.tree.first(node), name_of(self.tree, node)
-        kind = word(first).partition(" ")[0]
-        if kind in ("ROLLUP", "CUBE", "GROUPING") or (kind == "ALL" and name):
-            raise self.tree.refuse(
-                first, f"GROUP BY {word(first)} is not built yet; name the columns"
-            )
+        if self._is_all(node):
+            raise self.tree.refuse(first, "ALL stands alone in GROUP BY; remove the other columns")
         if self.tree.last(node) is first and first.token_type == TokenType.NUMBER:
             if not (first.text.isdigit() and 1 <= int(first.text) <= len(outputs)):
                 raise self.tree.refuse(
@@ -193,19 +242,20 @@ class SelectBinder:
             return node if output is None else output.node
         return node
 
-    def _read_key(self, groups: Groups, node: exp.Expr) -> None:
+    def _read_key(self, groups: Groups, node: exp.Expr) -> int | None:
         if find_window(self.tree, node) is not None:
-            if groups.window is not None:
+            window = read_window(self.expressions, node)
+            if groups.window not in (None, window):
                 raise self.tree.refuse(node, "a view has one window; remove this one")
-            groups.window = read_window(self.expressions, node)
+            groups.window = window
             self.scope.has_window = True
-            return
+            return None
         check_functions(self.tree, self.scope, node)
         if any(aggregates_of(node)):
             raise self.tree.refuse(
                 node, "GROUP BY cannot use an aggregate; group by what it is computed from"
             )
-        groups.add_key(node)
+        return groups.add_key(node)
 
     def _bind_having(self, groups: Groups, node: exp.Expr, columns: Sequence[Named]) -> Scalar:
         """Return HAVING over keys and calls; outputs may be used by name, as in Spark."""
