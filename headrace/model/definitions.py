@@ -7,7 +7,7 @@ What a view asks is a node (`model/nodes.py`); `Project` here is a folder of def
 from dataclasses import dataclass, field
 
 from headrace.errors import Location
-from headrace.model.graph import readers_of, window_of
+from headrace.model.graph import readers_of, streams_of, window_of
 from headrace.model.nodes import Node
 from headrace.schema.types import Column
 
@@ -125,6 +125,10 @@ class Project:
     def view(self, name: str) -> View:
         """Return the view of that name; it must exist."""
         return next(view for view in self.views if view.name == name)
+
+    def streams_of(self, view: View) -> tuple[Stream, ...]:
+        """Return the streams that a view reads, each once."""
+        return tuple(map(self.stream, streams_of(view.query)))
 
     def views_over(self, stream: str) -> tuple[View, ...]:
         """Return the views that read a stream."""

@@ -30,7 +30,8 @@ CREATE SINK k FROM grouped WITH (topic = 'k');
 RECORDS = [
     {"user-id": "a", "order": 1, "größe": 1.5, "a.b": 1, "it's \"x\"": 7, "{0}": 2,
      "日本": {"in ner": 3, "or.der": 4}, "ts time": "2026-01-01T00:00:01Z"},
-    {"user-id": "b", "order": 10, "größe": 2.5, "a.b": 0, "{0}": 2, "ts time": "2026-01-01T00:00:02Z"},
+    {"user-id": "b", "order": 10, "größe": 2.5, "a.b": 0, "{0}": 2,
+     "ts time": "2026-01-01T00:00:02Z"},
     {"user-id": "a", "order": 5, "größe": 9, "ts time": "2026-01-01T00:00:03Z"},
 ]  # fmt: skip
 
@@ -48,6 +49,7 @@ def test_names_in_quotes_reach_every_room(gear: str) -> None:
         assert (row['my "key"'], row["how many"], row["max'"]) == (True, 2, 4)
         [told] = h.topic("k")
         assert json.loads(told.value or b"") | {"from": None} == {
-            "from": None, 'my "key"': True, "how many": 2, "max'": 4, "_events": 2, "_closed": False,
+            "from": None, 'my "key"': True, "how many": 2, "max'": 4,
+            "_events": 2, "_closed": False,
         }  # fmt: skip
         h.audit()

@@ -5,6 +5,7 @@ within queries) is defined before it is planned.
 """
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -13,9 +14,11 @@ import pytest
 from headrace.log.base import Partition
 from headrace.model.definitions import Project, Stream, View
 from headrace.model.nodes import (
+    COORDINATES,
     WATERMARK,
     WINDOW_COLUMNS,
     Aggregate,
+    AssignWindows,
     Call,
     Deduplicate,
     Filter,
@@ -124,7 +127,7 @@ def test_a_union_has_the_rows_of_all_branches_under_the_names_of_the_first() -> 
     node = select(Union((left, right)), a=of("{0}", "a"), b=of("upper({0})", "b"))
     found = ask(node, s=NUMBERS, t=[{"n": 0, "at": "x"}, {"n": 5, "at": "y"}])
     assert rows(found, "a", "b") == [(1, "S"), (2, "S"), (2.0, "Y")]
-    assert found.dead["v"] == [(1, "t", 0, 0)]
+    assert found.dead["v"] == [("t", 0, 0)]
     assert counts(found) == {
         "seen": 6, "skipped": 2, "dead": 1, "matched": 3, "pairs": 3, "folded": 3,
     }  # fmt: skip
@@ -153,7 +156,7 @@ def test_each_record_of_a_union_is_judged_by_its_own_watermark_and_rows_close_by
     assert sorted(rows(found, "second", "n", "_closed")) == [
         (0, 3, False), (10, 2, False), (20, 1, False),
     ]  # fmt: skip
-    assert found.late["v"] == [(0, "s", 0, 2)]
+    assert found.late["v"] == [("s", 0, 2)]
     assert counts(found) == {"seen": 7, "matched": 7, "pairs": 7, "folded": 6, "late": 1}
 
 
@@ -174,30 +177,131 @@ def test_a_generator_gives_a_row_for_each_element(
     found = ask(select(node, i=of("{0}", "i"), tag=of("{0}", "tag")), s=TAGGED)
     assert rows(found, "i", "tag") == expected
     assert found.counters["v"]["seen"] == len(expected)
+    assert found.counters["v"]["empty"] == (0 if outer else 2)
 
 
-def test_the_rows_of_a_generator_have_coordinates_of_their_own() -> None:
+def test_a_record_is_one_whole_behind_a_generator() -> None:
     exploded = Generate(Scan("s"), "posexplode", of("{0}", "tags"), ("at", "i"))
-    kept = Filter(exploded, of("{0} <> 'a'", "i"))
-    # The generator's column hides the stream's of the same name.
-    found = ask(select(kept, at=of("{0}", "at"), share=of("1 / ({0} - 1)", "at")), s=TAGGED)
+    kept = Filter(exploded, of("{0} <> 'c'", "i"))
+    # The generator's column hides the stream's of the same name. `b` fails, so `a` goes, too.
+    outputs = {"at": of("{0}", "at"), "share": of("1 / ({0} - 1)", "at")}
+    found = ask(select(kept, **outputs), s=[*TAGGED, {"tags": ["x"]}])
     assert rows(found, "at", "share") == [(0, -1.0)]
-    assert found.dead["v"] == [("s", 0, 0, 1)]
+    assert found.dead["v"] == [("s", 0, 0)]
     assert counts(found) == {
-        "seen": 3, "skipped": 1, "dead": 1, "matched": 1, "pairs": 1, "folded": 1,
+        "records": 5, "dead": 1, "empty": 2, "expanded": 2,
+        "seen": 2, "skipped": 1, "matched": 1, "pairs": 1, "folded": 1,
+    }  # fmt: skip
+    # Also where it fails in another branch of a union, or as a key.
+    branches = (
+        select(Scan("s"), at=of("{0}", "i")),
+        select(exploded, at=of("1 / ({0} - 1)", "at")),
+    )
+    grouped = Aggregate(Union(branches), None, (of("{0}", "at"),), (Call("count"),))
+    found = ask(select(grouped, n=of("{0}", call_column(0))), s=TAGGED)
+    assert sorted(rows(found, "n")) == [(1,), (1,), (1,), (1,)]
+    assert counts(found) == {
+        "records": 8, "dead": 2, "empty": 2, "expanded": 4,
+        "seen": 4, "matched": 4, "pairs": 4, "folded": 4,
     }  # fmt: skip
 
 
-def test_what_fails_before_a_generator_is_dead_and_of_an_earlier_stage() -> None:
-    below = Filter(Scan("s"), of("1 / {0} > 0", "i"))
+def test_what_fails_or_is_left_out_before_a_generator_is_counted_as_a_record() -> None:
+    below = Filter(Scan("s"), of("1 / {0} > 0.3", "i"))
     node = Generate(below, "explode", of("{0}", "m"), ("k", "v"))
-    found = ask(
-        select(node, k=of("{0}", "k"), v=of("{0}", "v")),
-        s=[{"i": 0, "m": {"x": 1}}, {"i": 1, "m": {"y": 2, "z": 3}}],
-    )
-    assert rows(found, "k", "v") == [("y", 2), ("z", 3)]
+    given = [{"i": i, "m": {"y": i, "z": i}} for i in (0, 1, 5)]
+    found = ask(select(node, k=of("{0}", "k"), v=of("{0}", "v")), s=given)
+    assert rows(found, "k", "v") == [("y", 1), ("z", 1)]
     assert found.dead["v"] == [("s", 0, 0)]
-    assert counts(found) == {"seen": 2, "matched": 2, "pairs": 2, "folded": 2}
+    assert counts(found) == {
+        "records": 3, "left_out": 1, "dead": 1, "expanded": 1,
+        "seen": 2, "matched": 2, "pairs": 2, "folded": 2,
+    }  # fmt: skip
+
+
+def test_between_two_generators_a_record_without_rows_is_empty() -> None:
+    first = Generate(Scan("s"), "explode", of("{0}", "tags"), ("tag",))
+    between = Filter(first, of("{0} <> 'c'", "tag"))
+    last = Generate(between, "posexplode", of("split({0}, '')", "tag"), ("at", "letter"))
+    node = Filter(last, of("{0} > 0", "at"))
+    outputs = {name: of("{0}", name) for name in ("tag", "at", "letter")}
+    found = ask(select(node, **outputs), s=[*TAGGED, {"tags": ["xy", "z"]}])
+    assert rows(found, "tag", "at", "letter") == [("xy", 1, "y")]
+    assert counts(found) == {
+        "records": 5, "empty": 3, "expanded": 2,
+        "seen": 5, "skipped": 4, "matched": 1, "pairs": 1, "folded": 1,
+    }  # fmt: skip
+
+
+def test_an_expression_over_aggregates_does_not_see_the_rows_of_dead_records() -> None:
+    exploded = Generate(Scan("s"), "posexplode", of("{0}", "tags"), ("at", "tag"))
+    total = Aggregate(exploded, None, (of("1 / ({0} - 1)", "at"),), (Call("count"),))
+    found = ask(select(total, n=of("1 / (2 - {0})", call_column(0))), s=TAGGED)
+    assert rows(found, "n") == [(1.0,)]
+
+
+def test_a_late_record_stands_in_the_set_once_and_its_pairs_are_counted() -> None:
+    exploded = Generate(Scan("s"), "explode", of("{0}", "tags"), ("tag",))
+    window = Window(10 * SECOND_US, "hopping", 5 * SECOND_US)
+    node = Aggregate(exploded, window, (), (Call("count"),))
+    times = [(7, ["a"]), (40, ["a"]), (8, ["a", "b"]), (41, [])]
+    given = [{"ts": ts, "tags": tags} for ts, tags in times]
+    found = ask(select(node, n=of("{0}", call_column(0))), s=given)
+    assert found.late["v"] == [("s", 0, 2)]
+    assert counts(found) == {
+        "records": 4, "empty": 1, "expanded": 3,
+        "seen": 4, "matched": 4, "pairs": 8, "folded": 4, "late": 4,
+    }  # fmt: skip
+
+
+def test_a_row_for_each_window_around_a_record_and_none_is_late() -> None:
+    start, end, last = WINDOW_COLUMNS
+    windows = AssignWindows(Scan("s"), Window(10 * SECOND_US, "hopping", 5 * SECOND_US))
+    node = select(
+        Filter(windows, of("{0} > 1", "i")),
+        i=of("{0}", "i"),
+        a=of("second({0})", start),
+        b=of("second({0})", end),
+        c=of("second({0})", last),
+    )
+    found = ask(node, s=[{"i": 2, "ts": 22}, {"i": 3, "ts": 7}, {"i": 1, "ts": 9}])
+    assert rows(found, "i", "a", "b", "c") == [
+        (2, 15, 25, 24), (2, 20, 30, 29), (3, 0, 10, 9), (3, 5, 15, 14),
+    ]  # fmt: skip
+    assert counts(found) == {
+        "records": 3, "expanded": 3, "seen": 6, "skipped": 2, "matched": 4, "pairs": 4, "folded": 4,
+    }  # fmt: skip
+    # An aggregate may have its own windows above, and read these as any column.
+    again = Aggregate(windows, Window(20 * SECOND_US), (), (Call("count"),))
+    found = ask(select(again, a=of("second({0})", start), n=of("{0}", call_column(0))),
+                s=[{"i": 2, "ts": 22}])  # fmt: skip
+    assert rows(found, "a", "n") == [(20, 2)]
+
+
+def test_inline_gives_a_column_for_each_field() -> None:
+    pairs = of("array(named_struct('a', {0}, 'b', 'x'), null)", "i")
+    node = Generate(Scan("s"), "inline", pairs, ("a", "b"))
+    found = ask(select(node, a=of("{0}", "a"), b=of("{0}", "b")), s=[{"i": 1}])
+    assert rows(found, "a", "b") == [(1, "x"), (None, None)]
+
+
+def test_a_record_has_columns_of_its_own() -> None:
+    names = [*COORDINATES]
+    node = select(Scan("s"), **{f"x{name}": of("{0}", name) for name in names})
+    log = {
+        Partition("s", 0): [
+            Record(
+                7, 1_000_000, b"k", b'{"ts": "2026-03-01T00:00:00Z"}', (("h", b"v"), ("n", None))
+            )
+        ]
+    }
+    found = answer(Project((S,), (View("v", node),)), log)
+    assert rows(found, *(f"x{name}" for name in names)) == [
+        (
+            "s", 0, 7, datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), b"k",
+            [{"name": "h", "value": b"v"}, {"name": "n", "value": None}],
+        )
+    ]  # fmt: skip
 
 
 def test_what_stands_over_groups_is_a_filter_and_a_project() -> None:
@@ -267,7 +371,7 @@ def test_columns_of_a_union_are_cast_to_their_common_type() -> None:
     found = ask(node, s=[{"i": 2**53 + 1}], t=given)
     # A BIGINT beside a DOUBLE is one; a text beside a number must be a number.
     assert rows(found, "a", "b") == [(float(2**53), 2), (1.25, 8)]
-    assert found.dead["v"] == [(1, "t", 0, 1)]
+    assert found.dead["v"] == [("t", 0, 1)]
 
 
 def test_over_groups_what_no_query_asks_for_never_fails() -> None:

@@ -20,9 +20,11 @@ from headrace.model import Stream, View
 from headrace.model.canonical import from_canonical, to_canonical
 from headrace.model.nodes import (
     Aggregate,
+    AssignWindows,
     Call,
     Deduplicate,
     Filter,
+    Generate,
     Node,
     Project,
     Scan,
@@ -36,7 +38,8 @@ GOLDEN = Path(__file__).parent / "golden"
 STREAMS = (GOLDEN / "streams.sql").read_text()
 FILES = sorted(path.name for path in GOLDEN.glob("*.sql") if path.name != "streams.sql")
 ANSWER = re.compile(
-    r"-- (error|stream|view|query|branch|union|from|where|window|key|call|output|having|sink): "
+    r"-- (error|stream|view|query|branch|union|from|where|generate|windows?|key|call|output|having"
+    r"|sink): "
 )
 
 
@@ -93,6 +96,11 @@ def dump_node(node: Node) -> list[str]:
             for at, branch in enumerate(node.inputs):
                 lines += [f"-- branch: {at}", *dump_node(branch)]
             return [*lines, f"-- union: of {len(node.inputs)}"]
+        case Generate():
+            made = f"{', '.join(node.columns)} = {node.function}({show(node.argument)})"
+            return [*dump_node(node.input), f"-- generate: {made}{', outer' * node.outer}"]
+        case AssignWindows():
+            return [*dump_node(node.input), f"-- windows: {dump_window(node.window)}"]
         case Project():
             lines = dump_node(node.input)
             return lines + [

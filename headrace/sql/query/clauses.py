@@ -9,7 +9,7 @@ from sqlglot import Token, exp
 
 from headrace.errors import Problem
 from headrace.sql.query.syntax import has_span, span_of
-from headrace.sql.query.trees import Tree
+from headrace.sql.query.trees import Tree, is_lateral
 from headrace.sql.text import word, words
 
 __all__ = ["misplaced_clauses", "refused_clauses", "set_operator", "unread"]
@@ -29,20 +29,19 @@ _REFUSED = {
     "EXCEPT": _SETS.format("EXCEPT"),
     "MINUS": _SETS.format("MINUS"),
     "INTERSECT": _SETS.format("INTERSECT"),
-    "LATERAL": "LATERAL VIEW makes several rows of one record, which is not built yet; append one "
-    "record per row",
     "QUALIFY": f"QUALIFY is not built yet; {_WHEN_READING}",
     "WINDOW": "the WINDOW clause is not built yet; write GROUP BY window(<event time>, '1 minute')",
     "PIVOT": f"PIVOT is not built yet; {_WHEN_READING}",
     "UNPIVOT": f"UNPIVOT is not built yet; {_WHEN_READING}",
     "TABLESAMPLE": "TABLESAMPLE gives another answer every time; use WHERE",
     "EMIT": "EMIT is not built yet; tables hold every row; remove it",
-    "DISTINCT": "SELECT DISTINCT is not built yet; write GROUP BY and the columns",
     "FOR": "FOR SYSTEM_TIME AS OF (temporal joins) is not built yet; remove it",
     ",": _JOINS,
 } | dict.fromkeys(words("JOIN INNER CROSS LEFT RIGHT FULL NATURAL SEMI ANTI"), _JOINS)
 #: The arguments of a SELECT and of what it reads FROM that the binder knows.
-_BOUND = words("expression expressions from_ where group having with_ this alias db catalog")
+_BOUND = words(
+    "expression expressions from_ laterals where group having with_ this alias db catalog distinct"
+)
 _ORDER = (("from_", "FROM"), ("where", "WHERE"), ("group", "GROUP BY"), ("having", "HAVING"))
 
 
@@ -54,11 +53,11 @@ def refused_clauses(tree: Tree, node: exp.Expr) -> Iterator[Problem]:
             continue
         parts = value if isinstance(value, list) else [value]
         for part in parts[:1] if name == "windows" else parts:
+            if is_lateral(part):
+                continue
             token = tree.first(part) if has_span(part) else tree.first(node)
             if name == "windows":
                 token = tree.tokens[span_of(part)[0] - 1]
-            elif name == "distinct":
-                token = tree.tokens[span_of(node)[0] + 1]
             yield tree.problem(token, _message(token))
 
 

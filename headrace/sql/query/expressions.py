@@ -15,6 +15,7 @@ from sqlglot import Token, exp
 from headrace.errors import Problem
 from headrace.model.nodes import WATERMARK, WINDOW_COLUMNS
 from headrace.model.scalars import Scalar, escape_braces
+from headrace.schema.types import DataType
 from headrace.sql.query.functions import refused_functions
 from headrace.sql.query.scopes import Scope, Target, Unknown
 from headrace.sql.query.syntax import AggregateCall, span_of
@@ -22,11 +23,27 @@ from headrace.sql.query.trees import Tree, is_path, parts_of, path_of, strip_par
 from headrace.sql.query.windows import misplaced_window
 from headrace.sql.text import Hole, Refused, plain_name, render, words
 
-__all__ = ["Expressions", "Rows", "check_functions", "name_of", "refuse_null"]
+__all__ = [
+    "GROUPING_FUNCTIONS",
+    "NO_SETS",
+    "Expressions",
+    "Rows",
+    "check_functions",
+    "name_of",
+    "refuse_null",
+]
 
 _UNITS = words("year quarter month week day dayofyear hour minute second millisecond microsecond")
 #: Functions whose first argument of three is the name of a unit.
 _UNIT_FUNCTIONS = words("date_add date_diff dateadd datediff timestampadd timestampdiff")
+
+
+#: What tells which keys a grouping set leaves out.
+GROUPING_FUNCTIONS = ("grouping", "grouping_id")
+NO_SETS = (
+    "{name}() tells which columns a grouping set leaves out, and there is none; write GROUP BY "
+    "ROLLUP (a, b), CUBE (a, b) or GROUPING SETS ((a, b), (a), ())"
+)
 
 
 class Rows(Protocol):
@@ -54,6 +71,18 @@ class Expressions:
         self._refuse_forms(node)
         binding = _Binding(self.tree, self.scope, rows)
         return binding.bind(strip_parentheses(node))
+
+    def type_of(self, node: exp.Expr) -> DataType | None:
+        """Return the type of a column or of a part of one; None: Spark will tell."""
+        inner = strip_parentheses(node)
+        if isinstance(inner, exp.Bracket):
+            whole = self.type_of(inner.this)
+            is_nested = whole is not None and whole.kind in ("ARRAY", "MAP")
+            return whole.parts[-1] if is_nested and whole is not None else None
+        if not is_path(inner):
+            return None
+        target = self.scope.find([part.name for part in path_of(inner)])
+        return target.type if isinstance(target, Target) else None
 
     def _refuse_forms(self, node: exp.Expr) -> None:
         if isinstance(node, exp.Alias | exp.Aliases | exp.Star):
@@ -140,6 +169,8 @@ class _Binding:
         if called == "watermark":
             self._refuse_timeless(node)
             return first, last, WATERMARK
+        if called in GROUPING_FUNCTIONS:
+            raise self.tree.refuse(node, NO_SETS.format(name=called))
         if called == "window_time":
             return first, last, self._window_time(node)
         if called in _UNIT_FUNCTIONS and len(node.expressions) == 3:
@@ -155,7 +186,8 @@ class _Binding:
         if isinstance(target, Unknown):
             raise self.tree.refuse(parts[target.name], target.message)
         name, used = target.column, 0
-        if self.rows is not None and name not in WINDOW_COLUMNS:
+        is_edge = self.scope.has_window and name in WINDOW_COLUMNS
+        if self.rows is not None and not is_edge:
             name, used = self._column_of_rows(parts[target.names - 1], target)
         for part, field in zip(parts[target.names + used :], target.fields[used:], strict=True):
             self.names[span_of(part)[0]] = plain_name(field)

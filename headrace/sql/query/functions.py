@@ -42,14 +42,18 @@ _PLACE = words(
 _BARE = words(
     "current_date current_time current_timestamp current_user localtimestamp session_user user"
 )
-_GENERATORS = words(
-    "explode explode_outer flatten_outer inline inline_outer json_tuple posexplode "
-    "posexplode_outer stack variant_explode variant_explode_outer"
-)
+_GENERATORS = words("explode explode_outer inline inline_outer posexplode posexplode_outer unnest")
+_OTHER_GENERATORS = {
+    "json_tuple": "get_json_object once for each name, with its path, such as '$.name'",
+    "stack": "LATERAL VIEW inline(array(struct(a, b), struct(c, d))) t AS x, y",
+    "flatten_outer": "LATERAL VIEW OUTER explode(x) t AS c",
+    "variant_explode": "LATERAL VIEW explode(from_json(json, 'array<...>')) t AS c",
+    "variant_explode_outer": "LATERAL VIEW OUTER explode(from_json(json, 'array<...>')) t AS c",
+}
 _RANKS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
 _OTHER_AGGREGATES = words(
     "any_value bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg corr count_min_sketch "
-    "covar_pop covar_samp group_concat grouping grouping_id histogram_numeric hll_sketch_agg "
+    "covar_pop covar_samp group_concat histogram_numeric hll_sketch_agg "
     "hll_union_agg kurtosis listagg median mode percentile percentile_cont percentile_disc "
     "quantile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy "
     "regr_syy schema_of_variant_agg skewness string_agg try_avg try_sum"
@@ -135,9 +139,11 @@ def _call_fault(call: FunctionCall) -> str | None:
         return "session() is called session_window() here: session_window(<event time>, gap)"
     if name in _GENERATORS:
         return (
-            f"{name}() makes several rows of one record, which is not built yet; append one "
-            "record per row"
+            f"{name}() makes several rows of one, and cannot stand within an expression; write "
+            f"FROM ... LATERAL VIEW {name}(x) t AS c, and use c here"
         )
+    if name in _OTHER_GENERATORS:
+        return f"{name}() is not supported; write {_OTHER_GENERATORS[name]}"
     if name in _RANKS:
         return f"{name}() ranks rows, which is not built yet; rank them when you read the view"
     unknown = name.startswith(("approx_", "regr_")) and name not in AGGREGATES

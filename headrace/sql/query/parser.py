@@ -28,7 +28,7 @@ from headrace.sql.query.syntax import (
     set_span,
     stamping,
 )
-from headrace.sql.query.trees import Tree
+from headrace.sql.query.trees import Tree, is_broken
 from headrace.sql.text import Source, word
 
 __all__ = ["parse_query"]
@@ -109,11 +109,28 @@ class _Parser(RecoveringParser):
         if not skip_group_by_token and not self._match(TokenType.GROUP_BY):
             return None
 
-        def parse() -> exp.Expr | None:
-            found = self._parse_grouping_sets() or self._parse_cube_or_rollup()
-            return found or self._parse_disjunction()
+        over_all: list[exp.Expr] = []  # WITH ROLLUP and its kin, which are about the whole list
 
-        return exp.Group(expressions=self._read_list(self._prev, "GROUP BY", parse))
+        def parse() -> exp.Expr | None:
+            sets = self._parse_grouping_sets() or self._parse_cube_or_rollup()
+            found = sets or self._parse_disjunction()
+            if word(self._curr) == "WITH" and word(self._next) in ("CUBE", "ROLLUP"):
+                self._advance()
+                over_all.append(exp.Cube() if word(self._curr) == "CUBE" else exp.Rollup())
+                self._advance()
+            elif self._match(TokenType.GROUPING_SETS, advance=False):
+                over_all.extend(filter(None, [self._parse_grouping_sets()]))
+            return found
+
+        parts = self._read_list(self._prev, "GROUP BY", parse)
+        if len(over_all) == 1 and not is_broken(parts):
+            [whole] = over_all
+            if not whole.expressions:
+                whole.set("expressions", parts)
+            else:
+                whole.set("keys", parts)  # in the order that grouping_id() counts them
+            parts = [whole]
+        return exp.Group(expressions=parts)
 
     def _parse_where(self, skip_where_token: bool = False) -> exp.Where | None:
         if not skip_where_token and not self._match(TokenType.WHERE):

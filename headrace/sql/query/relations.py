@@ -17,7 +17,7 @@ from headrace.sql.query.derived import renamed
 from headrace.sql.query.names import Names
 from headrace.sql.query.scopes import Relation, Scope
 from headrace.sql.query.syntax import Broken, span_of
-from headrace.sql.query.trees import Tree
+from headrace.sql.query.trees import Tree, is_lateral
 from headrace.sql.text import word
 
 __all__ = ["bind_from", "columns_text", "name_columns", "repeated_columns"]
@@ -36,6 +36,8 @@ def bind_from(
     unknown = False
     for join in select.args.get("joins") or []:
         table = join.this
+        if is_lateral(join):
+            continue
         known = isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier)
         # What is joined is refused already: that it is not known is no further problem.
         other = names.find(tree, tree.first(table.this), []) if known else None

@@ -178,12 +178,12 @@ CREATE MATERIALIZED VIEW v AS
 -- union: of 3
 
 -- case: union all below a window, whose event time is in the same place of each query
-CREATE STREAM orders (id STRING, at TIMESTAMP NOT NULL, WATERMARK FOR at AS at);
+CREATE STREAM sales (id STRING, at TIMESTAMP NOT NULL, WATERMARK FOR at AS at);
 CREATE MATERIALIZED VIEW v AS
-WITH every AS (SELECT ts, id FROM payments UNION ALL SELECT at, id FROM orders)
+WITH every AS (SELECT ts, id FROM payments UNION ALL SELECT at, id FROM sales)
 SELECT window.start AS minute, count(*) AS n, max(watermark()) AS w FROM every
 GROUP BY window(ts, '1 minute') HAVING n > 1
--- stream: orders (id STRING, at TIMESTAMP NOT NULL) from orders, time at - 0 us, key None, timestamps None
+-- stream: sales (id STRING, at TIMESTAMP NOT NULL) from sales, time at - 0 us, key None, timestamps None
 -- view: v, 0 us
 -- branch: 0
 -- from: payments
@@ -191,7 +191,7 @@ GROUP BY window(ts, '1 minute') HAVING n > 1
 -- output: id = id
 -- output: _watermark = _watermark
 -- branch: 1
--- from: orders
+-- from: sales
 -- output: at = at
 -- output: id = id
 -- output: _watermark = _watermark

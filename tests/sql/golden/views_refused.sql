@@ -78,21 +78,6 @@ CREATE MATERIALIZED VIEW v AS
 SELECT id FROM payments WINDOW w AS (PARTITION BY id)
 -- error: case.sql:2:25: the WINDOW clause is not built yet; write GROUP BY window(<event time>, '1 minute')
 
--- case: generators
-CREATE MATERIALIZED VIEW v AS
-SELECT explode(tags) AS t FROM payments
--- error: case.sql:2:8: explode() makes several rows of one record, which is not built yet; append one record per row
-
--- case: lateral views
-CREATE MATERIALIZED VIEW v AS
-SELECT id FROM payments LATERAL VIEW explode(tags) t AS tag
--- error: case.sql:2:25: LATERAL VIEW makes several rows of one record, which is not built yet; append one record per row
-
--- case: SELECT DISTINCT
-CREATE MATERIALIZED VIEW v AS
-SELECT DISTINCT card FROM payments
--- error: case.sql:2:8: SELECT DISTINCT is not built yet; write GROUP BY and the columns
-
 -- case: functions that depend on when or where they run
 CREATE MATERIALIZED VIEW v AS
 SELECT now() AS a, current_timestamp AS b, current_date() AS c, localtimestamp AS d, rand() AS e,
@@ -215,11 +200,6 @@ CREATE MATERIALIZED VIEW v AS
 SELECT q.* FROM payments p
 -- error: case.sql:2:8: q.* names no stream of this view; write p.*
 
--- case: a star with exceptions
-CREATE MATERIALIZED VIEW v AS
-SELECT * EXCEPT (id) FROM payments
--- error: case.sql:2:10: after * nothing may stand; name the columns instead
-
 -- case: an ordinal out of range
 CREATE MATERIALIZED VIEW v AS
 SELECT country, count(*) AS n FROM payments GROUP BY 3
@@ -229,13 +209,6 @@ SELECT country, count(*) AS n FROM payments GROUP BY 3
 CREATE MATERIALIZED VIEW v AS
 SELECT country, count(*) AS n FROM payments GROUP BY 2
 -- error: case.sql:2:17: GROUP BY cannot use an aggregate; group by what it is computed from
-
--- case: rollup, cube and all
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM payments GROUP BY ROLLUP (country), ALL, CUBE (card)
--- error: case.sql:2:45: GROUP BY ROLLUP is not built yet; name the columns
--- error: case.sql:2:63: GROUP BY ALL is not built yet; name the columns
--- error: case.sql:2:68: GROUP BY CUBE is not built yet; name the columns
 
 -- case: the whole window
 CREATE MATERIALIZED VIEW v AS
@@ -484,11 +457,6 @@ CREATE MATERIALIZED VIEW x AS SELECT hour(window.start) + count(*) AS a FROM pay
 CREATE MATERIALIZED VIEW v AS
 SELECT items + 1 AS items FROM payments |> WHERE items > 1
 -- error: case.sql:2:41: |> is not supported; write SELECT ... FROM ... WHERE ...
-
--- case: grouping sets
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM payments GROUP BY GROUPING SETS ((card), (country))
--- error: case.sql:2:45: GROUP BY GROUPING SETS is not built yet; name the columns
 
 -- case: functions of a catalog
 CREATE MATERIALIZED VIEW v AS
