@@ -159,7 +159,7 @@ def evaluate(node: Node, question: Question) -> Relation:
         case Filter():
             return filter_rows(node, evaluate(node.input, question), question)
         case Union():
-            return unite([evaluate(each, question) for each in node.inputs])
+            return unite([evaluate(each, question) for each in node.inputs], question)
         case Generate():
             return generate(node, evaluate(node.input, question), question)
         case AssignWindows():
