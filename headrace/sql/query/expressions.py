@@ -20,7 +20,7 @@ from headrace.sql.query.functions import refused_functions
 from headrace.sql.query.scopes import Scope, Target, Unknown
 from headrace.sql.query.syntax import AggregateCall, span_of
 from headrace.sql.query.trees import Tree, is_path, parts_of, path_of, strip_parentheses
-from headrace.sql.query.windows import misplaced_window
+from headrace.sql.query.windows import misplaced_window, read_edge
 from headrace.sql.text import Hole, Refused, plain_name, render, words
 
 __all__ = [
@@ -101,11 +101,13 @@ class Expressions:
                 raise self.tree.refuse(node, "* cannot stand within an expression; name columns")
 
 
-def check_functions(tree: Tree, scope: Scope, node: exp.Expr) -> None:
-    """Refuse what no expression of a view may use."""
+def check_functions(
+    tree: Tree, scope: Scope, node: exp.Expr, *, may_be_window: bool = False
+) -> None:
+    """Refuse what no expression of a view may use; an output of groups may be their window."""
     tokens = tree.tokens_of(node)
     problems = refused_functions(tree.source, tokens, scope.columns)
-    misplaced = misplaced_window(tree, node)
+    misplaced = misplaced_window(tree, node, may_be_output=may_be_window)
     if misplaced is not None:
         problems += misplaced.problems
     if problems:
@@ -171,6 +173,12 @@ class _Binding:
             return first, last, WATERMARK
         if called in GROUPING_FUNCTIONS:
             raise self.tree.refuse(node, NO_SETS.format(name=called))
+        if called is not None and called.endswith(("_start", "_end", "_rowtime")):
+            edge = read_edge(Expressions(self.tree, self.scope), node)
+            if edge is not None:
+                raise self.tree.refuse(
+                    node, f"{called}() is over groups; add GROUP BY {called.split('_')[0]}(...)"
+                )
         if called == "window_time":
             return first, last, self._window_time(node)
         if called in _UNIT_FUNCTIONS and len(node.expressions) == 3:

@@ -130,10 +130,6 @@ def _call_fault(call: FunctionCall) -> str | None:
         return _unfit("unix_timestamp()")
     if name == "watermark" and call.closing != call.opening + 1:
         return "watermark() takes no argument: it is the watermark of the record itself"
-    if name in ("hop", "tumble"):
-        return f"{name}() is called window() here: window(<event time>, size[, slide[, offset]])"
-    if name == "session":
-        return "session() is called session_window() here: session_window(<event time>, gap)"
     if name in _GENERATORS:
         return (
             f"{name}() makes several rows of one, and cannot stand within an expression; write "

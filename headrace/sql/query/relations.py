@@ -4,6 +4,7 @@ CTEs and derived tables are further relations: each is a query, bound by itself.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -12,8 +13,9 @@ from headrace.model.definitions import Stream
 from headrace.model.names import closest, name_fault
 from headrace.sql.query.clauses import ONE_STREAM, refused_clauses
 from headrace.sql.query.scopes import Relation, Scope
-from headrace.sql.query.syntax import Broken, span_of
+from headrace.sql.query.syntax import Broken, WindowTable, span_of
 from headrace.sql.query.trees import Tree, is_lateral
+from headrace.sql.query.window_tables import bind_window_table
 from headrace.sql.text import word
 
 __all__ = ["Streams", "bind_from"]
@@ -61,6 +63,8 @@ def _bind_relation(
         message = "streams have no catalog or schema; write the stream's name alone"
         problems.append(tree.problem(behind, message))
         return None
+    if isinstance(source.this, WindowTable):
+        return _bind_windows(tree, source, source.this, streams, problems)
     if not isinstance(source.this, exp.Identifier):
         message = f"functions in FROM are not supported: {ONE_STREAM}; write its name"
         problems.append(tree.problem(behind, message))
@@ -78,6 +82,19 @@ def _bind_relation(
         )
     stream = streams.get(str(name.text).lower())
     return None if stream is None else Relation.of_stream(stream, alias)
+
+
+def _bind_windows(
+    tree: Tree, source: exp.Table, node: WindowTable, streams: Streams, problems: list[Problem]
+) -> Relation | None:
+    """Return a relation with a window function around it."""
+    problems += refused_clauses(tree, source)
+    relation = _bind_relation(tree, node.args["source"], streams, problems)
+    if relation is None:
+        return None
+    alias = _read_alias(tree, source, problems)
+    qualified = relation if alias is None else replace(relation, qualifier=alias)
+    return bind_window_table(tree, node, qualified, problems)
 
 
 def _read_alias(tree: Tree, source: exp.Table, problems: list[Problem]) -> str | None:

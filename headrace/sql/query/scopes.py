@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from headrace.model.definitions import Stream
 from headrace.model.graph import relation_of
 from headrace.model.names import closest
-from headrace.model.nodes import COORDINATES, WINDOW_COLUMNS, Node
+from headrace.model.nodes import COORDINATES, WINDOW_COLUMNS, Node, Window
+from headrace.model.scalars import Scalar
 from headrace.schema.types import Column, DataType
 
 __all__ = ["Beside", "Relation", "Scope", "Target", "Unknown"]
@@ -22,6 +23,8 @@ class Relation:
     columns: tuple[Column, ...]
     event_time: str | None
     own: tuple[Column, ...] = ()  # a record's own, which have to be named: no star stands for them
+    windowed: Window | None = None  # by a window function around it
+    partition: tuple[Scalar, ...] = ()  # whose sessions those are
 
     @staticmethod
     def of_stream(stream: Stream, alias: str | None) -> "Relation":
