@@ -168,6 +168,10 @@ class Scope:
         if first == "window":
             how = "add GROUP BY window(<event time>, '1 minute')"
             return Unknown(f"window stands for nothing here; {how}", skip)
+        known_as = {"windowstart": "window.start", "windowend": "window.end"}
+        known_as |= {"rowtime": relation.event_time} if relation.event_time else {}
+        if first in known_as:
+            return Unknown(f"{shown} is written {known_as[first]} here", skip)
         if first in self.outputs:
             return Unknown(
                 f"{shown} is an output of the view, not a column of {relation.name}; write its "
