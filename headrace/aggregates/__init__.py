@@ -5,16 +5,23 @@ from collections.abc import Callable
 from headrace.aggregates.average import average
 from headrace.aggregates.base import TIEBREAK, Aggregate, Arguments, Items, State
 from headrace.aggregates.count import count, count_if
-from headrace.aggregates.distinct import count_distinct
+from headrace.aggregates.distinct import average_distinct, count_distinct, total_distinct
 from headrace.aggregates.ends import first, last
 from headrace.aggregates.extremes import greatest, least
 from headrace.aggregates.extremes_by import greatest_by, least_by
+from headrace.aggregates.frequency import histogram, mode
 from headrace.aggregates.hyperloglog import approx_count_distinct
-from headrace.aggregates.lists import collect_list
+from headrace.aggregates.lists import collect_list, first_n, last_n
 from headrace.aggregates.percentile import approx_percentile
-from headrace.aggregates.sets import collect_set
+from headrace.aggregates.ranked import (
+    greatest_distinct,
+    greatest_values,
+    least_distinct,
+    least_values,
+)
+from headrace.aggregates.sets import collect_set, collect_set_with_nulls
 from headrace.aggregates.top import approx_top_k
-from headrace.aggregates.total import total
+from headrace.aggregates.total import total, total_or_null
 from headrace.aggregates.truth import all_true, any_true
 from headrace.aggregates.variance import (
     deviation_population,
@@ -40,22 +47,34 @@ AGGREGATES: dict[str, Callable[[Arguments], Aggregate]] = {
     "approx_percentile": approx_percentile,
     "approx_top_k": approx_top_k,
     "avg": average,
+    "avg_distinct": average_distinct,
     "bool_and": all_true,
     "bool_or": any_true,
+    "bottomk": least_values,
+    "bottomk_distinct": least_distinct,
     "collect_list": collect_list,
     "collect_set": collect_set,
+    "collect_set_with_nulls": collect_set_with_nulls,
     "count": count,
     "count_distinct": count_distinct,
     "count_if": count_if,
     "first": first,
+    "first_n": first_n,
+    "histogram": histogram,
     "last": last,
+    "last_n": last_n,
     "max": greatest,
     "max_by": greatest_by,
     "min": least,
     "min_by": least_by,
+    "mode": mode,
     "stddev_pop": deviation_population,
     "stddev_samp": deviation_sample,
     "sum": total,
+    "sum_distinct": total_distinct,
+    "topk": greatest_values,
+    "topk_distinct": greatest_distinct,
+    "try_sum": total_or_null,
     "var_pop": variance_population,
     "var_samp": variance_sample,
 }

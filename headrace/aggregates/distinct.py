@@ -1,20 +1,39 @@
-"""count(DISTINCT x): how many different values that are not null. Exact.
+"""count(DISTINCT x), sum(DISTINCT x), avg(DISTINCT x): over the different values, without null.
 
-One row per group and value, so the state grows with the values; `approx_count_distinct` does not.
-Values are different as keys are: all NaN are one, and so are 0.0 and -0.0.
+Exact; sum and avg over DOUBLE to 1e-12 of the sum of absolute values, as they are of all values.
+They have the types of sum and avg. One row per group and value, so the state grows with the values;
+`approx_count_distinct` does not. Values are different as keys are: all NaN are one, and so are 0.0
+and -0.0.
 """
 
+from headrace.aggregates.average import average
 from headrace.aggregates.base import Aggregate, Arguments, Items
+from headrace.aggregates.total import total
 from headrace.aggregates.words import Final
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["check_single", "count_distinct"]
+__all__ = ["average_distinct", "check_single", "count_distinct", "total_distinct"]
 
 
 def count_distinct(arguments: Arguments) -> Aggregate:
     """Return count(DISTINCT x). ValueError: values that cannot be told apart."""
     value = check_single("count(DISTINCT x)", arguments)
     return Aggregate((), Final.COUNT_ITEMS, parse_type("BIGINT"), Items("{x}", value))
+
+
+def total_distinct(arguments: Arguments) -> Aggregate:
+    """Return sum(DISTINCT x). ValueError: not a number, or a decimal too wide to be exact."""
+    return _over_items(Final.SUM_ITEMS, total(arguments), arguments)
+
+
+def average_distinct(arguments: Arguments) -> Aggregate:
+    """Return avg(DISTINCT x). ValueError: not a number, or a decimal too wide to be exact."""
+    return _over_items(Final.MEAN_ITEMS, average(arguments), arguments)
+
+
+def _over_items(final: Final, over_all: Aggregate, arguments: Arguments) -> Aggregate:
+    assert arguments.value is not None
+    return Aggregate((), final, over_all.type, Items("{x}", arguments.value))
 
 
 def check_single(function: str, arguments: Arguments) -> DataType:

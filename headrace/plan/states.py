@@ -112,6 +112,7 @@ def items_table(
         placement,
         part=items_part(call),
         keep=aggregate.items.keep,
+        keeps_greatest=aggregate.items.keeps_greatest,
     )
 
 

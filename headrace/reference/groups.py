@@ -100,7 +100,8 @@ def _rows(node: Aggregate, groups: Sequence[_Group], types: Sequence[pa.DataType
     for number, call in enumerate(node.calls):
         at = len(node.keys) + 3 * number  # three values are asked for every call
         type = types[at + 1]
-        schema = schema.append(_field(call_column(number), result_type(call.function, type)))
+        kind = result_type(call.function, type, call.parameters)
+        schema = schema.append(_field(call_column(number), kind))
         for row, group in zip(values, groups, strict=True):
             taken = [
                 Taken(each.values[at + 1], each.values[at + 2], _standing(each.row))

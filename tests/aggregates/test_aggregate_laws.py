@@ -90,6 +90,12 @@ CASES = [
     *(Case(name, "INT", by=each) for name in ("min_by", "max_by") for each in RANKS),
     *(Case("collect_list", name, parameters=("7",)) for name in KINDS),
     Case("collect_list", "few", parameters=("1000",)),
+    *(Case(name, each, parameters=("7",)) for name in ("first_n", "last_n") for each in KINDS),
+    *(Case("last_n", name, parameters=("7",), ignores_nulls=True) for name in KINDS),
+    *(Case(name, each, "few numbers", ("5",)) for name in ("min_by", "max_by") for each in KINDS),
+    *(Case(name, "INT", each, ("5",)) for name in ("min_by", "max_by") for each in RANKS),
+    *(Case(name, each, parameters=("6",)) for name in ("topk", "bottomk") for each in ORDERED),
+    *(Case("try_sum", name) for name in SUMMED),
 ]
 
 
@@ -205,7 +211,8 @@ def test_every_cut_and_order_gives_the_answer(
     table = found.to_arrow_table()
     assert table.schema.field("answer").type == made.type.arrow
     if made.type.kind not in ("MAP", "STRUCT"):
-        assert result_type(case.function, column_type(case.column).arrow) == made.type.arrow
+        found_type = result_type(case.function, column_type(case.column).arrow, case.parameters)
+        assert found_type == made.type.arrow
     answers = table["answer"].to_pylist()
     assert len(answers) == CUTS * len(WAYS)
     expected = case.answer(drawn)
@@ -230,10 +237,10 @@ def test_every_cut_and_order_gives_the_answer(
 
 def allowed_error(case: Case, drawn: Drawn) -> float:
     """Return how far from the true answer a sum over DOUBLE may be; infinity: not at all."""
-    if case.make().type.kind != "DOUBLE" or case.function not in ("sum", "avg", *SPREAD):
+    if case.make().type.kind != "DOUBLE" or case.function not in ("sum", "try_sum", "avg", *SPREAD):
         return math.inf
     values = [float(value) for value in drawn.columns[case.column] if value is not None]
-    if case.function in ("sum", "avg"):
+    if case.function in ("sum", "try_sum", "avg"):
         return 1e-12 * math.fsum(map(abs, values)) if all(map(math.isfinite, values)) else math.inf
     try:
         square = 1e-12 * math.fsum(value**2 for value in values) / len(values)
@@ -287,11 +294,19 @@ def test_an_average_of_decimals_is_rounded_half_up_once(total: str, n: int, expe
         assert connection.execute(f"SELECT {final}").fetchall() == [(Decimal(expected),)]
 
 
-def test_a_sum_past_bigint_fails_when_it_is_read() -> None:
-    made = AGGREGATES["sum"](Arguments(parse_type("BIGINT")))
-    final = answer_of(made, ["CAST(1e30 AS DECIMAL(38,0))"])
-    with duckdb.connect() as connection, pytest.raises(duckdb.ConversionException):
-        connection.execute(f"SELECT {final}")
+def test_a_sum_past_bigint_fails_when_it_is_read_and_try_sum_is_null() -> None:
+    finals = {
+        function: answer_of(
+            AGGREGATES[function](Arguments(parse_type("BIGINT"))), ["CAST(1e30 AS DECIMAL(38,0))"]
+        )
+        for function in ("sum", "try_sum")
+    }
+    with duckdb.connect() as connection:
+        assert connection.execute(f"SELECT {finals['try_sum']}").fetchall() == [(None,)]
+        with pytest.raises(duckdb.ConversionException):
+            connection.execute(f"SELECT {finals['sum']}")
+    taken = [Taken(2**62, None, (at,)) for at in range(2)]
+    assert aggregate(Call("try_sum"), taken, pa.int64()) is None
 
 
 @pytest.mark.parametrize(
@@ -356,6 +371,13 @@ def test_every_aggregate_without_items_is_tried() -> None:
         "approx_count_distinct",
         "approx_percentile",
         "approx_top_k",
+        "avg_distinct",
+        "bottomk_distinct",
         "collect_set",
+        "collect_set_with_nulls",
         "count_distinct",
+        "histogram",
+        "mode",
+        "sum_distinct",
+        "topk_distinct",
     }

@@ -59,6 +59,9 @@ class Case:
 
 NUMBERS = ["BIGINT", "INT", "DECIMAL(28,4)", "DOUBLE", "no number", "few doubles", "large", "null"]
 KINDS = ["STRING", "few", "no number", "few doubles", "DECIMAL(3,1)", "TIMESTAMP", "null"]
+SUMMED = [
+    "BIGINT", "INT", "DECIMAL(24,10)", "DECIMAL(3,1)", "DOUBLE", "FLOAT", "few doubles", "null",
+]  # fmt: skip
 CASES = [
     *(Case("count_distinct", name) for name in KINDS),
     *(Case("approx_count_distinct", name) for name in COLUMNS if column_type(name).is_orderable),
@@ -67,6 +70,10 @@ CASES = [
     *(Case("approx_top_k", name, ("3",)) for name in KINDS),
     *(Case("collect_set", name, ("3",)) for name in KINDS),
     Case("collect_set", "few", ("1000",)),
+    *(Case("collect_set_with_nulls", name, ("3",)) for name in KINDS),
+    *(Case(name, each, ("3",)) for name in ("topk_distinct", "bottomk_distinct") for each in KINDS),
+    *(Case(name, each) for name in ("histogram", "mode") for each in KINDS),
+    *(Case(name, each) for name in ("sum_distinct", "avg_distinct") for each in SUMMED),
 ]
 
 
@@ -183,8 +190,15 @@ def test_every_aggregate_with_items_is_tried() -> None:
         "approx_count_distinct",
         "approx_percentile",
         "approx_top_k",
+        "avg_distinct",
+        "bottomk_distinct",
         "collect_set",
+        "collect_set_with_nulls",
         "count_distinct",
+        "histogram",
+        "mode",
+        "sum_distinct",
+        "topk_distinct",
     }
 
 
@@ -281,6 +295,10 @@ def test_the_references_hash_is_sparks(spark: Any) -> None:
         ("count_distinct", "count(DISTINCT x) takes single values, not ARRAY<INT>; pick a field"),
         ("approx_count_distinct", "approx_count_distinct takes single values, not ARRAY<INT>"),
         ("approx_top_k", "approx_top_k takes single values, not ARRAY<INT>; pick a field of it"),
+        ("histogram", "histogram takes single values, not ARRAY<INT>; pick a field of it"),
+        ("mode", "mode takes single values, not ARRAY<INT>; pick a field of it"),
+        ("topk_distinct", "topk_distinct needs a value with an order, not ARRAY<INT>; pick a "),
+        ("sum_distinct", "sum needs a number, not ARRAY<INT>; write sum(CAST(... AS DECIMAL(18,2"),
         ("collect_set", "collect_set takes single values, not ARRAY<INT>; pick a field of it"),
         ("approx_percentile", "approx_percentile needs a number, not ARRAY<INT>; write approx_"),
     ],

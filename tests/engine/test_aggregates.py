@@ -5,6 +5,7 @@ audit, which replays the log in one piece, must find the same states.
 """
 
 import math
+from decimal import Decimal
 
 import pytest
 from agreement import assert_agrees_with_the_reference
@@ -148,13 +149,67 @@ FROM readings GROUP BY sensor HAVING count(DISTINCT x) > 0
 
 
 @pytest.mark.parametrize("gear", ["short", "long"])
+def test_lists_and_frequencies_are_what_they_are_by_hand(gear: str) -> None:
+    [row, _] = play(
+        """
+CREATE MATERIALIZED VIEW v AS
+SELECT sensor, first_n(n, 3) AS first_three, last_n(n, 3) AS last_three, any_value(n) AS any_n,
+  last_n(n, 3) IGNORE NULLS AS last_known, collect_list(x) RESPECT NULLS AS all_x,
+  collect_set(x, 3) RESPECT NULLS AS set_x, collect_list(DISTINCT n) AS set_n,
+  topk(n, 3) AS top, topk_distinct(n, 2) AS top_different, bottomk(n, 2) AS bottom,
+  bottomk_distinct(n, 9) AS bottom_different, max_by(x, n, 3) AS at_most,
+  min_by(x, n, 2) AS at_least,
+  histogram(n) AS counts, histogram(sensor) AS sensors, mode(n) AS usual, mode(ok) AS usual_ok,
+  sum(DISTINCT n) AS total, avg(DISTINCT n) AS mean, sum(DISTINCT x) FILTER (WHERE n > 1) AS some,
+  avg(DISTINCT CAST(n AS DECIMAL(5,1))) AS exact, try_sum(n) AS added,
+  histogram(n) FILTER (WHERE n > 99) AS no_counts, mode(n) FILTER (WHERE n > 99) AS no_mode,
+  topk(n, 2) FILTER (WHERE n > 99) AS no_top, sum(DISTINCT n) FILTER (WHERE n > 99) AS no_total
+FROM readings GROUP BY sensor
+""",
+        gear,
+    )
+    # In the order of time: n is 3, 1, 3, 0 and null, x is 1, null, 5, 3 and null.
+    assert row == {
+        "sensor": "a",
+        "first_three": [3, 1, 3],
+        "last_three": [3, 0, None],
+        "any_n": 3,
+        "last_known": [1, 3, 0],
+        "all_x": [1.0, None, 5.0, 3.0, None],
+        "set_x": [1.0, None, 5.0],
+        "set_n": [3, 1, 0],
+        "top": [3, 3, 1],
+        "top_different": [3, 1],
+        "bottom": [0, 1],
+        "bottom_different": [0, 1, 3],
+        "at_most": [5.0, 1.0, None],
+        "at_least": [3.0, None],
+        "counts": [(0, 1), (1, 1), (3, 2)],
+        "sensors": [("a", 5)],
+        "usual": 3,
+        "usual_ok": True,
+        "total": 4,
+        "mean": 4 / 3,
+        "some": 6.0,
+        "exact": Decimal("1.33333"),
+        "added": 7,
+        "no_counts": [],
+        "no_mode": None,
+        "no_top": [],
+        "no_total": None,
+    }
+
+
+@pytest.mark.parametrize("gear", ["short", "long"])
 def test_a_window_of_panes_has_the_items_of_all_of_them(gear: str) -> None:
     rows = play(
         """
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS start, count(DISTINCT n) AS different,
   approx_percentile(n, 1) AS most, approx_top_k(n, 1) AS top, collect_set(n, 2) AS two,
-  collect_list(n) AS listed, first(n) AS first, var_pop(n) AS spread, bool_or(ok) AS ok
+  collect_list(n) AS listed, first(n) AS first, var_pop(n) AS spread, bool_or(ok) AS ok,
+  last_n(n, 2) AS last_two, topk_distinct(n, 2) AS most_two, histogram(n) AS counts,
+  sum(DISTINCT n) AS total, mode(n) AS usual, collect_set(x, 2) RESPECT NULLS AS xs
 FROM readings WHERE sensor = 'a' GROUP BY window(ts, '4 seconds', '2 seconds')
 """,
         gear,
@@ -171,6 +226,12 @@ FROM readings WHERE sensor = 'a' GROUP BY window(ts, '4 seconds', '2 seconds')
         "listed": [1, 3, 0],
         "first": 1,
         "ok": True,
+        "last_two": [3, 0],
+        "most_two": [3, 1],
+        "counts": [(0, 1), (1, 1), (3, 1)],
+        "total": 4,
+        "usual": 0,
+        "xs": [None, 5.0],
     }
 
 
@@ -184,7 +245,8 @@ def test_sinks_are_told_of_items_too(window: str) -> None:
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS start, sensor, count(DISTINCT n) AS different, approx_top_k(n, 2) AS top,
   collect_set(n) AS ns, collect_list(n) AS listed, first(tags) AS tags, stddev(n) AS spread,
-  approx_percentile(n, 0.5) AS half
+  approx_percentile(n, 0.5) AS half, histogram(sensor) AS counts, last_n(n, 2) AS last_two,
+  topk_distinct(x, 2) AS top_x
 FROM readings GROUP BY {window}, sensor;
 CREATE SINK out FROM v WITH (topic = 'rows', mode = 'retract');
 """

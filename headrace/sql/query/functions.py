@@ -19,12 +19,18 @@ __all__ = ["refused_functions"]
 _USAGE = {
     "approx_percentile": (2, 2, "(x, 0.95); its error is always 1 %"),
     "approx_top_k": (1, 2, "(x) or {name}(x, 10)"),
+    "bottomk": (2, 2, "(x, 10): the 10 least values"),
+    "bottomk_distinct": (2, 2, "(x, 10): the 10 least values, each once"),
     "collect_list": (1, 2, "(x) or {name}(x, 100)"),
     "collect_set": (1, 2, "(x) or {name}(x, 100)"),
     "first": (1, 2, "(x), or {name}(x) IGNORE NULLS"),
+    "first_n": (2, 2, "(x, 10): the values of the first 10 records"),
     "last": (1, 2, "(x), or {name}(x) IGNORE NULLS"),
-    "max_by": (2, 2, "(x, y): x where y is greatest"),
-    "min_by": (2, 2, "(x, y): x where y is least"),
+    "last_n": (2, 2, "(x, 10): the values of the last 10 records"),
+    "max_by": (2, 3, "(x, y): x where y is greatest; or {name}(x, y, 10)"),
+    "min_by": (2, 3, "(x, y): x where y is least; or {name}(x, y, 10)"),
+    "topk": (2, 2, "(x, 10): the 10 greatest values"),
+    "topk_distinct": (2, 2, "(x, 10): the 10 greatest values, each once"),
 }
 
 _TIME = words(
@@ -48,30 +54,26 @@ _GENERATORS = words(
 )
 _RANKS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
 _OTHER_AGGREGATES = words(
-    "any_value bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg corr count_min_sketch "
+    "bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg corr count_min_sketch "
     "covar_pop covar_samp group_concat grouping grouping_id histogram_numeric hll_sketch_agg "
-    "hll_union_agg kurtosis listagg median mode percentile percentile_cont percentile_disc "
+    "hll_union_agg kurtosis listagg median percentile percentile_cont percentile_disc "
     "quantile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy "
-    "regr_syy schema_of_variant_agg skewness string_agg try_avg try_sum"
+    "regr_syy schema_of_variant_agg skewness string_agg"
 )
 _INSTEAD = {
-    "any_value": "write first(x), which is the same in every replay",
     "group_concat": "write collect_list(x), and join its values when you read",
     "listagg": "write collect_list(x), and join its values when you read",
     "string_agg": "write collect_list(x), and join its values when you read",
-    "histogram_numeric": "write approx_percentile(x, p), once for each p",
+    "histogram_numeric": "write histogram(x), or approx_percentile(x, p) once for each p",
     "hll_sketch_agg": "write approx_count_distinct(x)",
     "hll_union_agg": "write approx_count_distinct(x)",
     "median": "write approx_percentile(x, 0.5)",
-    "mode": "write approx_top_k(x, 1)",
     "percentile": "write approx_percentile(x, p)",
     "percentile_cont": "write approx_percentile(x, p)",
     "percentile_disc": "write approx_percentile(x, p)",
     "quantile": "write approx_percentile(x, p)",
     "skewness": "write stddev(x) or variance(x)",
     "kurtosis": "write stddev(x) or variance(x)",
-    "try_sum": "write sum",
-    "try_avg": "write avg",
 }
 _NOW_LITERAL = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 _TYPED_LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME")

@@ -62,6 +62,7 @@ MERGES: dict[Merge, tuple[str, Sequence[Any], Any]] = {
         {"n": 4, "mean": 3.0, "m2": 10.0},
     ),
     Merge.LEAST_N: ("ARRAY<INT>", [[4, 8], [], [1, 9], [2]], [1, 2, 4]),
+    Merge.GREATEST_N: ("ARRAY<INT>", [[8, 4], [], [9, 1], [2]], [9, 8, 4]),
 }  # fmt: skip
 
 #: For every placement in time: its window, the place of a row, and the edges of its only window.

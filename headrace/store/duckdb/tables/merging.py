@@ -56,6 +56,10 @@ _MERGES = {
         "list_sort(list_concat({old}, {new}))[1:{most}]",
         "list_sort(flatten(list({x})))[1:{most}]",
     ),
+    Merge.GREATEST_N: _Merging(
+        "list_sort(list_concat({old}, {new}), 'DESC')[1:{most}]",
+        "list_sort(flatten(list({x})), 'DESC')[1:{most}]",
+    ),
 }
 
 
