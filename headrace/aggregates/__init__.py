@@ -1,6 +1,7 @@
 """The aggregates a view can use, by the names that definitions know them by."""
 
 from collections.abc import Callable
+from functools import partial
 
 from headrace.aggregates.average import average
 from headrace.aggregates.base import TIEBREAK, Aggregate, Arguments, Items, State
@@ -12,6 +13,12 @@ from headrace.aggregates.extremes_by import greatest_by, least_by
 from headrace.aggregates.frequency import histogram, mode
 from headrace.aggregates.hyperloglog import approx_count_distinct
 from headrace.aggregates.lists import collect_list, first_n, last_n
+from headrace.aggregates.pairs import (
+    paired,
+    regression_average_x,
+    regression_average_y,
+    regression_count,
+)
 from headrace.aggregates.percentile import approx_percentile
 from headrace.aggregates.ranked import (
     greatest_distinct,
@@ -55,9 +62,12 @@ AGGREGATES: dict[str, Callable[[Arguments], Aggregate]] = {
     "collect_list": collect_list,
     "collect_set": collect_set,
     "collect_set_with_nulls": collect_set_with_nulls,
+    "corr": partial(paired, Final.CORR),
     "count": count,
     "count_distinct": count_distinct,
     "count_if": count_if,
+    "covar_pop": partial(paired, Final.COVAR_POP),
+    "covar_samp": partial(paired, Final.COVAR_SAMP),
     "first": first,
     "first_n": first_n,
     "histogram": histogram,
@@ -68,6 +78,15 @@ AGGREGATES: dict[str, Callable[[Arguments], Aggregate]] = {
     "min": least,
     "min_by": least_by,
     "mode": mode,
+    "regr_avgx": regression_average_x,
+    "regr_avgy": regression_average_y,
+    "regr_count": regression_count,
+    "regr_intercept": partial(paired, Final.REGR_INTERCEPT),
+    "regr_r2": partial(paired, Final.REGR_R2),
+    "regr_slope": partial(paired, Final.REGR_SLOPE),
+    "regr_sxx": partial(paired, Final.REGR_SXX),
+    "regr_sxy": partial(paired, Final.REGR_SXY),
+    "regr_syy": partial(paired, Final.REGR_SYY),
     "stddev_pop": deviation_population,
     "stddev_samp": deviation_sample,
     "sum": total,

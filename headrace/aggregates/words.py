@@ -21,6 +21,7 @@ class Merge(StrEnum):
     ALL = "all"  # whether all are true; null: none is known
     ANY = "any"
     MOMENTS = "moments"  # how many, mean, squared distances, by Chan's formula (variance.py)
+    CO_MOMENTS = "co_moments"  # the same of pairs, with their products (pairs.py)
     LEAST_N = "least_n"  # of two sorted lists the first n items
     GREATEST_N = "greatest_n"  # the same of lists that are sorted from the greatest down
 
@@ -41,6 +42,15 @@ class Final(StrEnum):
     VAR_SAMP = "var_samp"
     STDDEV_POP = "stddev_pop"
     STDDEV_SAMP = "stddev_samp"
+    COVAR_POP = "covar_pop"  # this one and the next, from the state of CO_MOMENTS
+    COVAR_SAMP = "covar_samp"
+    CORR = "corr"
+    REGR_INTERCEPT = "regr_intercept"
+    REGR_R2 = "regr_r2"
+    REGR_SLOPE = "regr_slope"
+    REGR_SXX = "regr_sxx"
+    REGR_SXY = "regr_sxy"
+    REGR_SYY = "regr_syy"
     # Over the items of a group:
     COUNT_ITEMS = "count_items"
     FIRST_ITEMS = "first_items"  # those that the state is least of, as a list

@@ -19,6 +19,8 @@ said below. When nothing is left, counts are 0, lists are empty and the others a
 - min_by and max_by with n: the list of those values, by the other argument upwards or downwards.
 - topk, bottomk: the n greatest, from the greatest down, or the n least, from the least up;
   topk_distinct and bottomk_distinct: each value once.
+- over two columns: `reference/pairs.py`; regr_count, regr_avgx and regr_avgy are the count and the
+  averages of both columns over the pairs without a null.
 - try_sum: as sum; null when it does not fit its type.
 - what is over different values, and what is approximate: `reference/sketches.py`.
 """
@@ -32,6 +34,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from headrace.model.nodes import Call
+from headrace.reference.pairs import PAIRED, over_pairs
 from headrace.reference.sketches import (
     collect_set,
     count_distinct,
@@ -41,7 +44,7 @@ from headrace.reference.sketches import (
     top,
 )
 
-__all__ = ["Taken", "aggregate", "result_type"]
+__all__ = ["Taken", "aggregate", "argument_of", "result_type"]
 
 _EXACT = Context(prec=200)  # 38 digits times more records than fit into memory
 _MAX_DIGITS = 38
@@ -60,7 +63,7 @@ class Taken(NamedTuple):
 
 
 def aggregate(call: Call, taken: Sequence[Taken], type: pa.DataType) -> object:
-    """Return an aggregate over what it takes of a group; `type` is the argument's."""
+    """Return an aggregate over what it takes of a group; `type` is `argument_of`'s."""
     function = call.function
     standing = sorted(taken, key=lambda each: each.place)
     if function in ("first", "last"):
@@ -71,6 +74,15 @@ def aggregate(call: Call, taken: Sequence[Taken], type: pa.DataType) -> object:
         if call.parameters:
             return ranked[: int(call.parameters[0])]
         return ranked[0] if ranked else None
+    if function in PAIRED or function.startswith("regr_"):
+        pairs = [(each.value, each.by) for each in standing if None not in (each.value, each.by)]
+        if function in PAIRED:
+            return over_pairs(function, [(float(y), float(x)) for y, x in pairs])
+        if function == "regr_count":
+            return len(pairs)
+        at = 0 if function == "regr_avgy" else 1
+        averaged = [Taken(pair[at], None, (number,)) for number, pair in enumerate(pairs)]
+        return aggregate(Call("avg"), averaged, type)
     if function in ("first_n", "last_n"):
         ends = [each for each in standing if each.value is not None or not call.ignores_nulls]
         kept = int(call.parameters[0])
@@ -128,9 +140,14 @@ def aggregate(call: Call, taken: Sequence[Taken], type: pa.DataType) -> object:
     return total / len(counted)
 
 
+def argument_of(function: str) -> int:
+    """Return which argument of a function says its type, counted from 0."""
+    return 1 if function == "regr_avgx" else 0
+
+
 def result_type(function: str, type: pa.DataType, parameters: Sequence[str] = ()) -> pa.DataType:
     """Return the type of an aggregate's values, so that expressions over it are typed."""
-    if function in ("count", "count_if", "count_distinct", "approx_count_distinct"):
+    if function in ("count", "count_if", "count_distinct", "approx_count_distinct", "regr_count"):
         return pa.int64()
     if function in ("bool_and", "bool_or"):
         return pa.bool_()
@@ -142,6 +159,8 @@ def result_type(function: str, type: pa.DataType, parameters: Sequence[str] = ()
         return pa.map_(type, pa.int64())
     if function == "approx_top_k":
         return pa.list_(pa.struct([("item", type), ("count", pa.int64())]))
+    if function in ("regr_avgx", "regr_avgy"):
+        function = "avg"
     function = function.removesuffix("_distinct").removeprefix("try_")
     if pa.types.is_decimal(type) and function in ("sum", "avg"):
         if function == "sum":

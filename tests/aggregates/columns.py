@@ -63,6 +63,7 @@ COLUMNS: dict[str, tuple[str, Draw]] = {
     "large": ("DOUBLE", lambda rng: rng.choice([1e144, -1e144, 9e143])),
     "close": ("DOUBLE", lambda rng: 1e9 + rng.random()),
     "cancelling": ("DOUBLE", lambda _: 1.0),
+    "same": ("DOUBLE", lambda _: 0.1),
     "few": ("STRING", words("ab", 2)),
     "few numbers": ("INT", lambda rng: rng.randint(0, 3)),
     "few doubles": ("DOUBLE", lambda rng: rng.choice([math.nan, 0.0, -0.0, 1.0])),

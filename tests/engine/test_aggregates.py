@@ -57,7 +57,10 @@ SELECT sensor, var_pop(x) AS spread, stddev(x) AS deviation, bool_and(ok) AS eve
   last(n) IGNORE NULLS AS last_known, first(tags) FILTER (WHERE x > 1) AS tags,
   min_by(ts, n) AS least, max_by(x, n) AS latest_of_most, max_by(n, x) AS at_most,
   collect_list(n) AS all_n, collect_list(n, 2) AS two, count(*) FILTER (WHERE x > 2) AS large,
-  sum(n) FILTER (WHERE ok) AS good, max(x) FILTER (WHERE x > 100) AS none
+  sum(n) FILTER (WHERE ok) AS good, max(x) FILTER (WHERE x > 100) AS none,
+  covar_pop(x, second(ts)) AS together, corr(x, second(ts)) AS along, regr_count(x, n) AS pairs,
+  regr_slope(x, second(ts)) AS slope, regr_avgx(x, n) AS mean_n, corr(x, 1.5D) AS constant,
+  regr_r2(x, n) FILTER (WHERE x > 100) AS no_pairs
 FROM readings GROUP BY sensor HAVING count(*) FILTER (WHERE n > 5) = 0
 """,
         gear,
@@ -65,6 +68,10 @@ FROM readings GROUP BY sensor HAVING count(*) FILTER (WHERE n > 5) = 0
     first, second = rows
     assert first.pop("least").isoformat() == "2026-01-01T12:00:05+00:00"
     assert math.isclose(first.pop("spread"), 8 / 3)
+    # At the seconds 1, 4 and 5 x is 1, 5 and 3.
+    assert math.isclose(first.pop("together"), 2)
+    assert math.isclose(first.pop("along"), 6 / math.sqrt(8 * 26 / 3))
+    assert math.isclose(first.pop("slope"), 9 / 13)
     assert first == {
         "sensor": "a",
         "deviation": 2.0,
@@ -82,6 +89,10 @@ FROM readings GROUP BY sensor HAVING count(*) FILTER (WHERE n > 5) = 0
         "large": 2,
         "good": 3,
         "none": None,
+        "pairs": 3,
+        "mean_n": 2.0,
+        "constant": None,
+        "no_pairs": None,
     }
     assert second == {
         "sensor": "b",
@@ -102,6 +113,13 @@ FROM readings GROUP BY sensor HAVING count(*) FILTER (WHERE n > 5) = 0
         "large": 0,
         "good": None,
         "none": None,
+        "together": 0.0,
+        "along": None,
+        "slope": None,
+        "pairs": 0,
+        "mean_n": None,
+        "constant": None,
+        "no_pairs": None,
     }
 
 
@@ -355,6 +373,7 @@ FROM readings WHERE sensor = 'a';
     [
         ("count(*) FILTER (WHERE n + 1) AS a", "FILTER (WHERE n + 1) is INT; write a condition"),
         ("stddev(sensor) AS a", "stddev_samp needs a number, not STRING"),
+        ("corr(n, sensor) AS a", "corr needs two numbers, not STRING; cast it to DOUBLE"),
         ("bool_or(n) AS a", "bool_or needs a condition, not INT; write bool_or(x > 0)"),
         ("max_by(n, tags) AS a", "max_by orders by its second argument, which has no order"),
         ("count(DISTINCT tags) AS a", "count(DISTINCT x) takes single values, not ARRAY<STRING>"),

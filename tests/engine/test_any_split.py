@@ -92,7 +92,8 @@ SELECT window.start AS start, k, stddev(x % 7) AS deviation, first(x) AS first, 
   bool_and(x > 0) AS positive, count_if(x > 0) AS positives, collect_list(id, 3) AS ids,
   sum(x) FILTER (WHERE amount > 0) AS paid, first(100 / x) FILTER (WHERE x <> 0) AS share,
   last_n(x, 2) AS last_two, collect_list(amount, 2) RESPECT NULLS AS amounts, topk(f, 2) AS top,
-  max_by(id, x, 2) AS greatest, min_by(x, amount, 3) AS least_three
+  max_by(id, x, 2) AS greatest, min_by(x, amount, 3) AS least_three,
+  covar_pop(x % 7, amount) AS together, regr_count(x, amount) AS pairs
 FROM events{number} GROUP BY window(ts, '20 seconds'), k;
 """,
     """

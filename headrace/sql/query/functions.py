@@ -15,6 +15,7 @@ from headrace.sql.text import Source, word, words
 
 __all__ = ["refused_functions"]
 
+_REGRESSION = sorted(name for name in AGGREGATES if name.startswith("regr_"))
 #: How the aggregates are written that take anything but one value.
 _USAGE = {
     "approx_percentile": (2, 2, "(x, 0.95); its error is always 1 %"),
@@ -23,12 +24,14 @@ _USAGE = {
     "bottomk_distinct": (2, 2, "(x, 10): the 10 least values, each once"),
     "collect_list": (1, 2, "(x) or {name}(x, 100)"),
     "collect_set": (1, 2, "(x) or {name}(x, 100)"),
+    **dict.fromkeys(("corr", "covar_pop", "covar_samp"), (2, 2, "(x, y)")),
     "first": (1, 2, "(x), or {name}(x) IGNORE NULLS"),
     "first_n": (2, 2, "(x, 10): the values of the first 10 records"),
     "last": (1, 2, "(x), or {name}(x) IGNORE NULLS"),
     "last_n": (2, 2, "(x, 10): the values of the last 10 records"),
     "max_by": (2, 3, "(x, y): x where y is greatest; or {name}(x, y, 10)"),
     "min_by": (2, 3, "(x, y): x where y is least; or {name}(x, y, 10)"),
+    **dict.fromkeys(_REGRESSION, (2, 2, "(y, x): y is the one that depends on x")),
     "topk": (2, 2, "(x, 10): the 10 greatest values"),
     "topk_distinct": (2, 2, "(x, 10): the 10 greatest values, each once"),
 }
@@ -54,11 +57,10 @@ _GENERATORS = words(
 )
 _RANKS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
 _OTHER_AGGREGATES = words(
-    "bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg corr count_min_sketch "
-    "covar_pop covar_samp group_concat grouping grouping_id histogram_numeric hll_sketch_agg "
+    "bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg count_min_sketch "
+    "group_concat grouping grouping_id histogram_numeric hll_sketch_agg "
     "hll_union_agg kurtosis listagg median percentile percentile_cont percentile_disc "
-    "quantile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy "
-    "regr_syy schema_of_variant_agg skewness string_agg"
+    "quantile schema_of_variant_agg skewness string_agg"
 )
 _INSTEAD = {
     "group_concat": "write collect_list(x), and join its values when you read",

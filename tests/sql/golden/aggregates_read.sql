@@ -211,3 +211,37 @@ SELECT histogram(id) AS a, mode(id) AS b, sum(DISTINCT items) AS c, avg(DISTINCT
 -- output: h = call_7
 -- output: i = call_8
 -- output: j = call_9
+
+-- case: two columns together
+CREATE MATERIALIZED VIEW v AS
+SELECT corr(price, items) AS a, covar_pop(price, items) AS b, covar_samp(price, items) AS c, regr_avgx(price, items) AS d,
+  regr_avgy(price, items) AS e, regr_count(price, items) AS f, regr_intercept(price, items) AS g, regr_r2(price, items) AS h,
+  regr_slope(price, items) AS i, regr_sxx(price, items) AS j, regr_sxy(price, items) AS k, REGR_SYY(price, items + 1) AS l
+FROM payments
+-- view: v, 0 us
+-- from: payments
+-- window: none
+-- call: call_0 = corr(price, items)
+-- call: call_1 = covar_pop(price, items)
+-- call: call_2 = covar_samp(price, items)
+-- call: call_3 = regr_avgx(price, items)
+-- call: call_4 = regr_avgy(price, items)
+-- call: call_5 = regr_count(price, items)
+-- call: call_6 = regr_intercept(price, items)
+-- call: call_7 = regr_r2(price, items)
+-- call: call_8 = regr_slope(price, items)
+-- call: call_9 = regr_sxx(price, items)
+-- call: call_10 = regr_sxy(price, items)
+-- call: call_11 = regr_syy(price, items + 1)
+-- output: a = call_0
+-- output: b = call_1
+-- output: c = call_2
+-- output: d = call_3
+-- output: e = call_4
+-- output: f = call_5
+-- output: g = call_6
+-- output: h = call_7
+-- output: i = call_8
+-- output: j = call_9
+-- output: k = call_10
+-- output: l = call_11

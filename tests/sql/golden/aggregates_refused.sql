@@ -1,8 +1,8 @@
 -- case: aggregates that cannot be kept, and what to use instead
 CREATE MATERIALIZED VIEW v AS
 SELECT percentile(price, 0.5) AS b, median(price) AS c, listagg(id) AS d, string_agg(id, ',') AS e,
-  group_concat(id) AS f, histogram_numeric(price, 5) AS g, skewness(price) AS i, corr(price, items) AS j,
-  percentile_cont(0.5) WITHIN GROUP (ORDER BY price) AS k, regr_slope(price, items) AS l FROM payments
+  group_concat(id) AS f, histogram_numeric(price, 5) AS g, skewness(price) AS i, regr_sums(price, items) AS j,
+  percentile_cont(0.5) WITHIN GROUP (ORDER BY price) AS k FROM payments
 -- error: case.sql:2:8: the aggregate percentile() cannot be kept turn by turn; write approx_percentile(x, p)
 -- error: case.sql:2:37: the aggregate median() cannot be kept turn by turn; write approx_percentile(x, 0.5)
 -- error: case.sql:2:57: the aggregate listagg() cannot be kept turn by turn; write collect_list(x), and join its values when you read
@@ -10,14 +10,14 @@ SELECT percentile(price, 0.5) AS b, median(price) AS c, listagg(id) AS d, string
 -- error: case.sql:3:3: the aggregate group_concat() cannot be kept turn by turn; write collect_list(x), and join its values when you read
 -- error: case.sql:3:26: the aggregate histogram_numeric() cannot be kept turn by turn; write histogram(x), or approx_percentile(x, p) once for each p
 -- error: case.sql:3:60: the aggregate skewness() cannot be kept turn by turn; write stddev(x) or variance(x)
--- error: case.sql:3:82: the aggregate corr() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
+-- error: case.sql:3:82: the aggregate regr_sums() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
 -- error: case.sql:4:3: the aggregate percentile_cont() cannot be kept turn by turn; write approx_percentile(x, p)
--- error: case.sql:4:60: the aggregate regr_slope() cannot be kept turn by turn; the aggregates that can be are in docs/sql.md
 
 -- case: the wrong number of arguments
 CREATE MATERIALIZED VIEW v AS
 SELECT stddev() AS a, stddev(price, items) AS b, min_by(id) AS c, max_by(id, ts, 3) AS d, first() AS e,
   topk(items) AS j, last_n(id) AS k, max_by(id, ts, 3, 4) AS l, histogram(id, 5) AS m, mode(id, true) AS n,
+  corr(price) AS o, covar_pop(price, items, 1) AS p, regr_slope(price) AS q,
   collect_list() AS f, collect_list(id, 3, 4) AS g, array_agg() AS h, count_if() AS i FROM payments
 -- error: case.sql:2:8: stddev() takes exactly one argument
 -- error: case.sql:2:23: stddev() takes exactly one argument
@@ -28,10 +28,13 @@ SELECT stddev() AS a, stddev(price, items) AS b, min_by(id) AS c, max_by(id, ts,
 -- error: case.sql:3:38: max_by() is written max_by(x, y): x where y is greatest; or max_by(x, y, 10)
 -- error: case.sql:3:65: histogram() takes exactly one argument
 -- error: case.sql:3:88: mode() takes exactly one argument
--- error: case.sql:4:3: collect_list() is written collect_list(x) or collect_list(x, 100)
--- error: case.sql:4:24: collect_list() is written collect_list(x) or collect_list(x, 100)
--- error: case.sql:4:53: array_agg() is written array_agg(x) or array_agg(x, 100)
--- error: case.sql:4:71: count_if() takes exactly one argument
+-- error: case.sql:4:3: corr() is written corr(x, y)
+-- error: case.sql:4:21: covar_pop() is written covar_pop(x, y)
+-- error: case.sql:4:54: regr_slope() is written regr_slope(y, x): y is the one that depends on x
+-- error: case.sql:5:3: collect_list() is written collect_list(x) or collect_list(x, 100)
+-- error: case.sql:5:24: collect_list() is written collect_list(x) or collect_list(x, 100)
+-- error: case.sql:5:53: array_agg() is written array_agg(x) or array_agg(x, 100)
+-- error: case.sql:5:71: count_if() takes exactly one argument
 
 -- case: sizes of lists
 CREATE MATERIALIZED VIEW v AS

@@ -13,6 +13,10 @@ from headrace.store.duckdb.tables.names import GROUP, physical, quote
 __all__ = ["final_text", "items_text"]
 
 _N, _M2 = "struct_extract({0}, 'n')", "struct_extract({0}, 'm2')"
+_M2_A, _M2_B = "struct_extract({0}, 'm2_a')", "struct_extract({0}, 'm2_b')"
+_C2 = "struct_extract({0}, 'c2')"
+_CORR = f"({_C2} / nullif(sqrt({_M2_A}) * sqrt({_M2_B}), 0))"
+_SLOPE = f"({_C2} / nullif({_M2_B}, 0))"
 _FINALS = {
     Final.VALUE: "{0}",
     Final.SUM: "CAST({0} AS {type})",
@@ -27,6 +31,21 @@ _FINALS = {
     Final.VAR_SAMP: f"CASE WHEN {_N} > 1 THEN {_M2} / ({_N} - 1) END",
     Final.STDDEV_POP: f"sqrt({_M2} / {_N})",
     Final.STDDEV_SAMP: f"CASE WHEN {_N} > 1 THEN sqrt({_M2} / ({_N} - 1)) END",
+    Final.COVAR_POP: f"{_C2} / {_N}",
+    Final.COVAR_SAMP: f"CASE WHEN {_N} > 1 THEN {_C2} / ({_N} - 1) END",
+    Final.CORR: f"CASE WHEN {_N} > 1 THEN {_CORR} END",
+    # The second of a pair is x, what the first depends on.
+    Final.REGR_SLOPE: _SLOPE,
+    Final.REGR_INTERCEPT: (
+        f"CASE WHEN isfinite({_C2}) THEN struct_extract({{0}}, 'mean_a') "
+        f"- {_SLOPE} * struct_extract({{0}}, 'mean_b') ELSE {_C2} END"
+    ),
+    Final.REGR_R2: (
+        f"CASE WHEN {_M2_B} = 0 THEN NULL WHEN {_M2_A} = 0 THEN 1.0::DOUBLE ELSE {_CORR} ** 2 END"
+    ),
+    Final.REGR_SXX: _M2_B,
+    Final.REGR_SXY: _C2,
+    Final.REGR_SYY: _M2_A,
     # Over the rows of a group's items; `item` is a column besides the states.
     Final.COUNT_ITEMS: "count(*)",
     Final.FIRST_ITEMS: "coalesce(list(item ORDER BY {0})[1:{parameter}], [])",
