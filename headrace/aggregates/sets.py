@@ -6,7 +6,7 @@ are 0.0 and -0.0. With RESPECT NULLS, null is one value more.
 """
 
 from headrace.aggregates.base import TIEBREAK, Aggregate, Arguments, Items, State
-from headrace.aggregates.distinct import check_single
+from headrace.aggregates.distinct import check_comparable, nullable
 from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType
 
@@ -17,8 +17,8 @@ _FIRST = State(TIEBREAK, "min({tiebreak})", Merge.LEAST)
 
 def collect_set(arguments: Arguments) -> Aggregate:
     """Return the set of the first values. ValueError: values that cannot be told apart."""
-    value, count = check_single("collect_set", arguments), arguments.parameters[0]
-    items = Items("{x}", value, keep=int(count))
+    value, count = check_comparable("collect_set", arguments), arguments.parameters[0]
+    items = Items(nullable(value), value, keep=int(count))
     return Aggregate(
         (_FIRST,), Final.FIRST_ITEMS, DataType("ARRAY", parts=(value,)), items, parameter=count
     )
@@ -26,10 +26,12 @@ def collect_set(arguments: Arguments) -> Aggregate:
 
 def collect_set_with_nulls(arguments: Arguments) -> Aggregate:
     """Return the same with null as a value. ValueError: values that cannot be told apart."""
-    value, count = check_single("collect_set", arguments), arguments.parameters[0]
+    value, count = check_comparable("collect_set", arguments), arguments.parameters[0]
     # In a struct, because an item that is null itself would be none.
     item = DataType("STRUCT", parts=(value,), names=("value",))
-    wrapped = "CASE WHEN {tiebreak} IS NOT NULL THEN named_struct('value', {x}) END"
+    wrapped = (
+        f"CASE WHEN {{tiebreak}} IS NOT NULL THEN named_struct('value', {nullable(value)}) END"
+    )
     items = Items(wrapped, item, keep=int(count))
     return Aggregate(
         (_FIRST,), Final.FIRST_VALUES, DataType("ARRAY", parts=(value,)), items, parameter=count

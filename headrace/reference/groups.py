@@ -137,6 +137,10 @@ def _canonical(value: object) -> object:
     """Return a key's value as SQL groups it: all NaN are one, and so are 0.0 and -0.0."""
     if isinstance(value, float):
         return math.nan if math.isnan(value) else value + 0.0
+    if isinstance(value, list):
+        return [_canonical(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _canonical(each) for name, each in value.items()}
     return value
 
 

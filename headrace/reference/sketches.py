@@ -33,6 +33,10 @@ def canonical(value: Any) -> Any:
     """Return a value as SQL groups it, fit to be a key of a dict."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
+    if isinstance(value, list):
+        return tuple(canonical(each) for each in value)
+    if isinstance(value, dict):
+        return tuple(canonical(each) for each in value.values())
     return value
 
 
@@ -46,6 +50,10 @@ def order(value: Any) -> Any:
 
 
 def _one_zero(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_one_zero(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _one_zero(each) for name, each in value.items()}
     return value + 0.0 if isinstance(value, float) else value
 
 

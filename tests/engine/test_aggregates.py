@@ -253,6 +253,68 @@ FROM readings WHERE sensor = 'a' GROUP BY window(ts, '4 seconds', '2 seconds')
     }
 
 
+@pytest.mark.parametrize("gear", ["short", "long"])
+def test_structs_and_arrays_are_keys_and_different_values(gear: str) -> None:
+    rows = play(
+        """
+CREATE MATERIALIZED VIEW v AS
+SELECT named_struct('s', sensor, 'ok', ok, 'one', 1) AS key, count(*) AS records,
+  count(DISTINCT tags) AS different, collect_set(tags) AS sets, count(DISTINCT x, n) AS pairs,
+  collect_set(array(x, 0 * x)) RESPECT NULLS AS xs, count(DISTINCT named_struct('a', 1)) AS one,
+  count(DISTINCT named_struct('a', 1)) FILTER (WHERE n > 99) AS none
+FROM readings GROUP BY named_struct('s', sensor, 'ok', ok, 'one', 1)
+""",
+        gear,
+    )
+    found = {(row["key"]["s"], row["key"]["ok"]): row for row in rows}
+    assert {key: row["records"] for key, row in found.items()} == {
+        ("a", True): 2, ("a", None): 2, ("a", False): 1, ("b", False): 1,
+    }  # fmt: skip
+    assert found["a", True] == {
+        "key": {"s": "a", "ok": True, "one": 1},
+        "records": 2,
+        "different": 2,
+        "sets": [["p"], []],
+        "pairs": 2,
+        "xs": [[1.0, 0.0], [3.0, 0.0]],
+        "one": 1,
+        "none": 0,
+    }
+    assert found["a", None]["xs"] == [[None, None]]
+    assert (found["a", None]["different"], found["a", None]["pairs"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        "window(ts, '4 seconds')",
+        "window(ts, '4 seconds', '2 seconds')",
+        "session_window(ts, '1 second')",
+    ],
+)
+def test_keys_within_keys_have_windows_and_are_told(window: str) -> None:
+    definitions = (
+        STREAM
+        + f"""
+CREATE MATERIALIZED VIEW v AS
+SELECT window.start AS start, tags, named_struct('x', x) AS x, count(*) AS n, first(n) AS first_n,
+  count(DISTINCT n) AS different
+FROM readings GROUP BY {window}, tags, named_struct('x', x);
+CREATE SINK out FROM v WITH (topic = 'rows', mode = 'retract');
+"""
+    )
+    with harness(definitions, partitions=2) as h:
+        for partition, numbers in APPENDED:
+            h.append("readings", [READINGS[number] for number in numbers], partition=partition)
+            h.append("readings", [READINGS[3] | {"x": 0.0}], partition=partition)
+            h.turn()
+        assert held(h, "rows") == held_rows(h, "v")
+        zeros = [row for row in h.rows("v") if row["x"] == {"x": 0.0}]
+        assert {row["n"] for row in zeros} == {5}  # 0.0 and -0.0 are one key
+        assert_agrees_with_the_reference(h)
+        h.audit()
+
+
 @pytest.mark.parametrize(
     "window", ["window(ts, '4 seconds')", "window(ts, '4 seconds', '2 seconds')"]
 )
@@ -376,7 +438,19 @@ FROM readings WHERE sensor = 'a';
         ("corr(n, sensor) AS a", "corr needs two numbers, not STRING; cast it to DOUBLE"),
         ("bool_or(n) AS a", "bool_or needs a condition, not INT; write bool_or(x > 0)"),
         ("max_by(n, tags) AS a", "max_by orders by its second argument, which has no order"),
-        ("count(DISTINCT tags) AS a", "count(DISTINCT x) takes single values, not ARRAY<STRING>"),
+        (
+            "count(DISTINCT map(n, n)) AS a",
+            "count(DISTINCT x) cannot tell values of MAP<INT, INT> ",
+        ),
+        (
+            "element_at(array(x), 1) AS a FROM readings GROUP BY array(x); --",
+            "is ARRAY<DOUBLE>, whose 0.0 and -0.0 are one key",
+        ),
+        ("mode(tags) AS a", "mode takes single values, not ARRAY<STRING>; pick a field of it"),
+        (
+            "count(*) AS a FROM readings GROUP BY map(n, n); --",
+            "GROUP BY map(n, n) is MAP<INT, INT>",
+        ),
         ("approx_percentile(ts, 0.5) AS a", "approx_percentile needs a number, not TIMESTAMP"),
         ("max(sensor) > 5 AS a", "max(sensor) > 5: max(sensor) is STRING and 5 is INT, and over"),
         ("CAST(max(ts) AS DOUBLE) AS a", "CAST(max(ts) AS DOUBLE): max(ts) is TIMESTAMP, and over"),

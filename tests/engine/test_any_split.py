@@ -56,7 +56,9 @@ SELECT id, ts, 100 / x AS share FROM events{number} WHERE x < 50;
 """,
     """
 CREATE MATERIALIZED VIEW closed{number} AS
-SELECT window.end AS end, count(*) AS n FROM events{number} GROUP BY window(ts, '7 seconds');
+SELECT window.end AS end, named_struct('k', k, 'fs', array(f > 0)) AS key, count(*) AS n,
+  count(DISTINCT k, x) AS pairs, collect_set(array(amount), 2) RESPECT NULLS AS amounts
+FROM events{number} GROUP BY window(ts, '7 seconds'), named_struct('k', k, 'fs', array(f > 0));
 """,
     """
 CREATE MATERIALIZED VIEW hopping{number}

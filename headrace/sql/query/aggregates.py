@@ -1,5 +1,6 @@
 """Aggregate calls: `name([DISTINCT] arguments) [FILTER (WHERE condition)] [IGNORE NULLS]`."""
 
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 from sqlglot import Token, TokenType, exp
@@ -61,6 +62,15 @@ def read_call(expressions: Expressions, node: exp.Expr) -> Call:
     return _Reader(expressions, node).read()
 
 
+def _together(values: Sequence[Scalar]) -> Scalar:
+    """Return several values as one, which is null where one of them is."""
+    names = [f"c{number}" for number in range(len(values))]
+    known = " and ".join(f"{{{number}}} is not null" for number in range(len(values)))
+    fields = ", ".join(f"'{name}', {{{number}}}" for number, name in enumerate(names))
+    one = Scalar(f"case when {known} then named_struct({fields}) end", tuple(names))
+    return one.substitute(dict(zip(names, values, strict=True)))
+
+
 class _Reader:
     def __init__(self, expressions: Expressions, node: AggregateCall) -> None:
         self.expressions = expressions
@@ -86,6 +96,8 @@ class _Reader:
             self._take_ignores_nulls()
         parameters = self._take_parameters()
         values = () if self._is_star() else tuple(map(self._bind, self.arguments))
+        if self.function == "count_distinct" and len(values) > 1:
+            values = (_together(values),)
         ignores_nulls = False
         if (self.function, self.nulls) in _NULLS:
             self.function = _NULLS[self.function, self.nulls]
@@ -130,7 +142,8 @@ class _Reader:
         self.function = _DISTINCT[self.function]
         if not self.arguments or isinstance(self.arguments[0], exp.Star):
             raise self.tree.refuse(
-                self.node, f"{self.name}(DISTINCT ...) is over one column; write it"
+                self.node,
+                f"{self.name}(DISTINCT ...) needs a column; write {self.name}(DISTINCT x)",
             )
 
     def _take_ignores_nulls(self) -> None:

@@ -153,6 +153,8 @@ def _arguments_fault(call: FunctionCall, tokens: Sequence[Token]) -> str | None:
         return None
     inside = tokens[call.opening + 1 : call.closing]
     count = len(split_commas(inside)) if inside else 0
+    if call.name == "count" and count > 1 and word(inside[0]) == "DISTINCT":
+        return None  # of several columns together
     if AGGREGATES[call.name] not in _USAGE:
         return None if count == 1 else f"{call.name}() takes exactly one argument"
     fewest, most, usage = _USAGE[AGGREGATES[call.name]]

@@ -245,3 +245,19 @@ FROM payments
 -- output: j = call_9
 -- output: k = call_10
 -- output: l = call_11
+
+-- case: several columns together are different
+CREATE MATERIALIZED VIEW v AS
+SELECT count(DISTINCT id, card) AS a, count(DISTINCT upper(id), items + 1, id) FILTER (WHERE items > 1) AS b,
+  count(DISTINCT address) AS c, collect_set(tags) AS d FROM payments
+-- view: v, 0 us
+-- from: payments
+-- window: none
+-- call: call_0 = count_distinct(case when id is not null and card is not null then named_struct('c0', id, 'c1', card) end)
+-- call: call_1 = count_distinct(case when (upper(id)) is not null and (items + 1) is not null and id is not null then named_struct('c0', (upper(id)), 'c1', (items + 1), 'c2', id) end), where items > 1
+-- call: call_2 = count_distinct(address)
+-- call: call_3 = collect_set(tags, 1000)
+-- output: a = call_0
+-- output: b = call_1
+-- output: c = call_2
+-- output: d = call_3

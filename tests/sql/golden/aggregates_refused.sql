@@ -89,7 +89,7 @@ SELECT first(DISTINCT id) AS a, min(DISTINCT items) AS b, count(ALL id) AS c, ma
 -- error: case.sql:2:33: min(DISTINCT ...) is min(...); remove DISTINCT
 -- error: case.sql:2:59: count(ALL ...) is count(...); remove ALL
 -- error: case.sql:2:79: max_by(DISTINCT ...) cannot be kept turn by turn; remove DISTINCT, or write collect_set(x) and work it out when you read
--- error: case.sql:3:3: sum(DISTINCT ...) is over one column; write it
+-- error: case.sql:3:3: sum(DISTINCT ...) needs a column; write sum(DISTINCT x)
 -- error: case.sql:3:23: topk_distinct(DISTINCT ...) is topk_distinct(...); remove DISTINCT
 
 -- case: OVER
@@ -131,12 +131,12 @@ SELECT approx_percentile(price, 95) AS a, approx_percentile(price, -0.5) AS b, a
 
 -- case: different values of nothing, and of too much
 CREATE MATERIALIZED VIEW v AS
-SELECT count(DISTINCT) AS a, count(DISTINCT *) AS b, count(DISTINCT id, card) AS c, approx_count_distinct(id, 0.01) AS d,
+SELECT count(DISTINCT) AS a, count(DISTINCT *) AS b, count(DISTINCT id, *) AS c, approx_count_distinct(id, 0.01) AS d,
   approx_top_k(id, 0) AS e, collect_set(id, 20000) AS f, approx_count_distinct() AS g FROM payments
--- error: case.sql:2:8: count(DISTINCT ...) is over one column; write it
--- error: case.sql:2:30: count(DISTINCT ...) is over one column; write it
--- error: case.sql:2:54: count() takes exactly one argument
--- error: case.sql:2:85: approx_count_distinct() takes exactly one argument
+-- error: case.sql:2:8: count(DISTINCT ...) needs a column; write count(DISTINCT x)
+-- error: case.sql:2:30: count(DISTINCT ...) needs a column; write count(DISTINCT x)
+-- error: case.sql:2:73: one expression without a name is expected here; check its syntax
+-- error: case.sql:2:82: approx_count_distinct() takes exactly one argument
 -- error: case.sql:3:20: approx_top_k() keeps so many values: write a whole number from 1 to 10,000
 -- error: case.sql:3:45: collect_set() keeps so many values: write a whole number from 1 to 10,000
 -- error: case.sql:3:58: approx_count_distinct() takes exactly one argument
@@ -154,6 +154,6 @@ SELECT first(id,) AS a, first(, true) AS b, max_by(id,) AS c, collect_list(, 3) 
 -- error: case.sql:3:3: first(): its second argument and RESPECT NULLS speak of the same; write first(x) RESPECT NULLS
 -- error: case.sql:3:39: last(): its second argument and IGNORE NULLS speak of the same; write last(x) IGNORE NULLS
 -- error: case.sql:3:74: first() is written first(x), or first(x) IGNORE NULLS
--- error: case.sql:3:92: count() takes exactly one argument
+-- error: case.sql:3:92: count(): an argument is missing beside a comma; write it, or remove both
 -- error: case.sql:4:3: sum() takes exactly one argument
 -- error: case.sql:4:21: count() takes exactly one argument
