@@ -20,6 +20,12 @@ _ALL_WHOLE = "1e15"
 _ZERO = "error('division by zero')"
 
 
+def _unless_zero(one: str, other: str, text: str, zero: str) -> str:
+    """Return a division that fails on zero, unless there is NULL to divide, or that is NULL."""
+    failing = f" AND {one} IS NOT NULL" if zero == _ZERO else ""
+    return f"CASE WHEN {other} = 0{failing} THEN {zero} ELSE {text} END"
+
+
 def _is_fraction(type: DataType | None) -> bool:
     return type is not None and type.kind in ("FLOAT", "DOUBLE")
 
@@ -34,9 +40,7 @@ def _divided(values: Sequence[Value], type: DataType, *, zero: str = _ZERO) -> s
     # NULL by zero is NULL; DuckDB would answer infinity.
     return let(
         [_as(each, _DOUBLE) for each in values],
-        lambda one, other: (
-            f"CASE WHEN {other} = 0 AND {one} IS NOT NULL THEN {zero} ELSE {one} / {other} END"
-        ),
+        lambda one, other: _unless_zero(one, other, f"{one} / {other}", zero),
     )
 
 
@@ -59,15 +63,13 @@ def _exactly_divided(values: Sequence[Value], type: DataType, zero: str) -> str:
         return f"{quotient} + CASE WHEN {left} >= {other} - {left} THEN 1 ELSE 0 END"
 
     def whole(one: str, other: str) -> str:
-        sign = f"CASE WHEN ({one} < 0) <> ({other} < 0) THEN '-' ELSE '' END"
-        digits = f"lpad(CAST({divide(f'abs({one})', f'abs({other})')} AS VARCHAR), 39, '0')"
-        point = f"({digits}[: 39 - {type.scale}] || '.' || {digits}[40 - {type.scale} :])"
-        return (
-            f"CASE WHEN {other} = 0 AND {one} IS NOT NULL THEN {zero} "
-            f"ELSE CAST({sign} || {point} AS {type.duckdb}) END"
-        )
+        sign = f"CASE WHEN ({one} < 0) <> ({other} < 0) THEN -1 ELSE 1 END"
+        quotient = f"({sign}) * ({divide(f'abs({one})', f'abs({other})')})"
+        return _unless_zero(one, other, quotient, zero)
 
-    return let([_unscaled(each, scale) for each, scale in zip(values, scales, strict=True)], whole)
+    unscaled = [_unscaled(each, scale) for each, scale in zip(values, scales, strict=True)]
+    quotient = let(unscaled, whole, always=True)
+    return let([quotient], lambda whole: _pointed(whole, type.scale, type))
 
 
 def _unscaled(value: Value, scale: int) -> str:
@@ -94,12 +96,12 @@ def _remainder(values: Sequence[Value], type: DataType, *, zero: str = _ZERO) ->
         plain = f"{one} % {other}"
         if type.is_integer:
             plain = f"CASE WHEN {other} = -1 THEN {one} - {one} ELSE {one} % {other} END"
-        elif type.kind == "DECIMAL":
-            plain = _pointed(f"({one} % {other})", scale, type)
-        return f"CASE WHEN {other} = 0 AND {one} IS NOT NULL THEN {zero} ELSE {plain} END"
+        return _unless_zero(one, other, plain, zero)
 
     text = let(texts, rest)
-    return text if type.kind == "DECIMAL" else held(plain_cast(text, type), type)
+    if type.kind == "DECIMAL":
+        return let([text], lambda whole: _pointed(whole, scale, type))
+    return held(plain_cast(text, type), type)
 
 
 def _pointed(whole: str, scale: int, type: DataType) -> str:
@@ -120,10 +122,7 @@ def _integer_divided(values: Sequence[Value], type: DataType) -> str:
     return plain_cast(
         let(
             [_unscaled(each, scale) for each in values],
-            lambda one, other: (
-                f"CASE WHEN {other} = 0 AND {one} IS NOT NULL THEN {_ZERO} "
-                f"ELSE {one} // {other} END"
-            ),
+            lambda one, other: _unless_zero(one, other, f"{one} // {other}", _ZERO),
         ),
         type,
     )

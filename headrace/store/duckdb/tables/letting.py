@@ -8,9 +8,9 @@ __all__ = ["let"]
 _SHORT = 160
 
 
-def let(values: Sequence[str], say: Callable[..., str]) -> str:
-    """Return what `say` makes of values; those that are long are worked out once, under a name."""
-    if all(len(value) <= _SHORT for value in values):
+def let(values: Sequence[str], say: Callable[..., str], *, always: bool = False) -> str:
+    """Return what `say` makes of values; if they are long, they are worked out once, by name."""
+    if not always and all(len(value) <= _SHORT for value in values):
         return say(*(f"({value})" for value in values))
     names = [f"v{at}" for at in range(len(values))]
     fields = ", ".join(f"{name} := {value}" for name, value in zip(names, values, strict=True))
