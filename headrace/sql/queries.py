@@ -165,7 +165,7 @@ class _Definitions:
         query = self.queries[name]
         names = Names(self.definitions, self.streams, self.whole)
         problems: list[Problem] = []
-        relation = read_query(query.tree, names, problems)
+        relation = read_query(query.tree, names, problems, is_renamed=bool(query.columns))
         if names.waiting:
             return names.waiting
         if relation is not None:
