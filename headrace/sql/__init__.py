@@ -83,7 +83,7 @@ class _Files:
         whole = self.whole and len(read) == len(found)
         self.problems += validate_project(project, whole=whole, refused=unread)
         if self.problems:
-            raise DefinitionError(list(dict.fromkeys(self.problems)))
+            raise DefinitionError(list(dict.fromkeys(self.problems)), self.sources)
         return project
 
     def _statements(self) -> list[Statement]:

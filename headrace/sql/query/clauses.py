@@ -34,7 +34,12 @@ _REFUSED = {
     "PIVOT": f"PIVOT is not built yet; {_WHEN_READING}",
     "UNPIVOT": f"UNPIVOT is not built yet; {_WHEN_READING}",
     "TABLESAMPLE": "TABLESAMPLE gives another answer every time; use WHERE",
-    "EMIT": "EMIT is not built yet; tables hold every row; remove it",
+    "EMIT": "EMIT is no clause here; write it as an option: CREATE MATERIALIZED VIEW name WITH "
+    "(emit = 'final') AS ...",
+    "EMIT CHANGES": "EMIT CHANGES is what a view does anyway; remove it",
+    "PARTITION BY": "PARTITION BY is not needed: GROUP BY brings equal values together, whatever "
+    "partition they are in; remove it",
+    "PARTITION": "PARTITION is not needed: a stream is read whole; remove it, or write WHERE",
     "FOR": "FOR SYSTEM_TIME AS OF (temporal joins) is not built yet; remove it",
     ",": _JOINS,
 } | dict.fromkeys(words("JOIN INNER CROSS LEFT RIGHT FULL NATURAL SEMI ANTI"), _JOINS)
@@ -99,6 +104,8 @@ def unread(tree: Tree) -> Problem | None:
         return tree.problem(token, f"{token.text} closes nothing; remove it")
     if word(token) == "FROM":
         return tree.problem(token, "FROM must stand right after the columns of SELECT")
-    known = _REFUSED.get(word(token) or token.text)
+    following = tree.tokens[tree.end + 1] if tree.end + 1 < len(tree.tokens) else None
+    known = _REFUSED.get(f"{word(token)} {word(following)}")
+    known = known or _REFUSED.get(word(token) or token.text)
     shown = tree.source.text[token.start : token.end + 1]
     return tree.problem(token, known or f"this query cannot be read near {shown}; check its syntax")
