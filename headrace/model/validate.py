@@ -184,6 +184,14 @@ def validate_view(
     for node in walk(view.query):
         if isinstance(node, nodes.Aggregate) and node.window is not None:
             _add_window_faults(findings, node, node.window, streams)
+        elif isinstance(node, nodes.AssignWindows):
+            _add_time_faults(findings, node, node.window, streams)
+            if node.window.gap_us is not None:
+                findings.add(
+                    "window",
+                    "a session is known only when it is complete, so a record has no session of "
+                    "its own; group by it",
+                )
         elif isinstance(node, nodes.Union):
             widths = [len(traits_of(each, streams).columns) for each in node.inputs]
             if len(set(widths)) > 1:
@@ -204,8 +212,35 @@ def _add_window_faults(
     window: nodes.Window,
     streams: Mapping[str, Stream],
 ) -> None:
-    below = traits_of(aggregate.input, streams)
-    read = streams_of(aggregate)
+    _add_time_faults(findings, aggregate, window, streams)
+    reads_window = not columns_of(aggregate.keys).isdisjoint(nodes.WINDOW_COLUMNS)
+    # Below it a window function of FROM may have made columns of these names.
+    reads_window = reads_window and not any(
+        isinstance(each, nodes.AssignWindows) for each in walk(aggregate.input)
+    )
+    if reads_window and (window.overlaps or window.gap_us is not None):
+        which = "windows that overlap" if window.overlaps else "sessions"
+        findings.add(
+            "window",
+            f"{which} have a start and an end, and no expressions over them: select window.start, "
+            "and compute the rest when you read the view",
+        )
+    if any(name.lower() == "window" for name in traits_of(aggregate.input, streams).columns):
+        findings.add(
+            "window",
+            f"{streams_of(aggregate)[0]} has a column named window, which hides window.start; "
+            "rename it",
+        )
+
+
+def _add_time_faults(
+    findings: _Findings,
+    node: nodes.Aggregate | nodes.AssignWindows,
+    window: nodes.Window,
+    streams: Mapping[str, Stream],
+) -> None:
+    below = traits_of(node.input, streams)
+    read = streams_of(node)
     if below.event_time is None:
         timeless = [name for name in read if streams[name].event_time is None]
         findings.add(
@@ -223,19 +258,6 @@ def _add_window_faults(
         )
     for subject, fault in window_faults(window):
         findings.add(subject, fault)
-    reads_window = not columns_of(aggregate.keys).isdisjoint(nodes.WINDOW_COLUMNS)
-    if reads_window and (window.overlaps or window.gap_us is not None):
-        which = "windows that overlap" if window.overlaps else "sessions"
-        findings.add(
-            "window",
-            f"{which} have a start and an end, and no expressions over them: select window.start, "
-            "and compute the rest when you read the view",
-        )
-    if any(name.lower() == "window" for name in below.columns):
-        findings.add(
-            "window",
-            f"{read[0]} has a column named window, which hides window.start; rename it",
-        )
 
 
 def _add_emit_faults(findings: _Findings, view: View) -> None:

@@ -40,8 +40,9 @@ def deduplicate(node: Deduplicate, question: Question) -> Relation:
 
 
 def _records(stream: Stream, records: Sequence[Readable], question: Question) -> Relation:
-    alive = [each for each in records if each.place not in question.dead.records]
-    rows = [Row(each.place, each.place, each.event_us, each.watermark) for each in alive]
+    leaf = question.dead.next_leaf()
+    alive = [each for each in records if (leaf, each.place) not in question.dead.found]
+    rows = [Row(each.place, each.place, each.event_us, each.watermark, leaf=leaf) for each in alive]
     schema = pa.schema([(column.name, column.type.arrow) for column in stream.columns])
     table = pa.Table.from_pylist([each.values for each in alive], schema=schema)
     own = {name: [_own(each)[name] for each in alive] for name in COORDINATES}

@@ -5,9 +5,18 @@ from dataclasses import replace
 
 from headrace.errors import Problem
 from headrace.model.definitions import View
-from headrace.model.graph import outputs_of, streams_of, window_of
+from headrace.model.graph import outputs_of, streams_of, walk, window_of
 from headrace.model.names import name_fault
-from headrace.model.nodes import Aggregate, Filter, Node, Project, Window
+from headrace.model.nodes import (
+    Aggregate,
+    AssignWindows,
+    Filter,
+    Generate,
+    Node,
+    Project,
+    Union,
+    Window,
+)
 from headrace.model.validate import validate_view
 from headrace.sql.options import Option, read_duration, read_options
 from headrace.sql.query.binder import parse, read_query
@@ -52,7 +61,7 @@ def read_view(
     window = window_of(query)
     if "time_zone" in options:
         zone = options["time_zone"]
-        if window is None:
+        if window is None and not any(isinstance(each, AssignWindows) for each in walk(query)):
             problems.append(
                 source.problem(
                     zone.value,
@@ -61,7 +70,7 @@ def read_view(
                 )
             )
             return None
-        query = _with_window(query, replace(window, zone=zone.text))
+        query = _with_zone(query, zone.text)
     emit, emit_every_us = read_emit(source, options, problems)
     if "late" in options and options["late"].text == "topic" and window is None:
         # The default, which a definition cannot tell from nothing.
@@ -93,12 +102,16 @@ def read_view(
     return view
 
 
-def _with_window(node: Node, window: Window) -> Node:
-    """Return a query with another window in the place of its own."""
+def _with_zone(node: Node, zone: str) -> Node:
+    """Return a query whose windows are days of a time zone."""
     match node:
-        case Aggregate():
-            return replace(node, window=window)
-        case Project() | Filter():
-            return replace(node, input=_with_window(node.input, window))
+        case Aggregate(window=Window()) | AssignWindows():
+            assert node.window is not None
+            below = _with_zone(node.input, zone)
+            return replace(node, input=below, window=replace(node.window, zone=zone))
+        case Aggregate() | Project() | Filter() | Generate():
+            return replace(node, input=_with_zone(node.input, zone))
+        case Union():
+            return Union(tuple(_with_zone(each, zone) for each in node.inputs))
         case _:
             return node

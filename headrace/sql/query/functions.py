@@ -9,7 +9,10 @@ from collections.abc import Collection, Sequence
 from sqlglot import Token, TokenType
 
 from headrace.errors import Problem
+from headrace.model.names import closest
 from headrace.sql.query.calls import AGGREGATES, FunctionCall, find_calls
+from headrace.sql.query.foreign_functions import FOREIGN_FUNCTIONS
+from headrace.sql.query.spark_functions import SPARK_FUNCTIONS
 from headrace.sql.statements import nesting, split_commas
 from headrace.sql.text import Source, word, words
 
@@ -28,8 +31,8 @@ _USAGE = {
 }
 
 _TIME = words(
-    "curdate current_date current_time current_timestamp getdate localtime localtimestamp now "
-    "sysdate"
+    "curdate current_date current_row_timestamp current_time current_timestamp current_watermark "
+    "getdate localtime localtimestamp now proctime sysdate systimestamp"
 )
 _CHANCE = words("rand randn random randstr shuffle uniform uuid aes_encrypt")
 _PLACE = words(
@@ -77,6 +80,12 @@ _INSTEAD = {
     "try_sum": "write sum",
     "try_avg": "write avg",
 }
+#: What is known besides the functions that Spark lists: our own, and those with their own syntax.
+_OTHER_FUNCTIONS = words(
+    "watermark unnest tumble hop session cumulate tumble_start tumble_end tumble_rowtime hop_start "
+    "hop_end hop_rowtime session_start session_end session_rowtime try_cast timestampadd "
+    "timestampdiff varchar char timestamp_ntz timestamp_ltz filter placing group within over"
+)
 _NOW_LITERAL = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 _TYPED_LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME")
 
@@ -133,10 +142,6 @@ def _call_fault(call: FunctionCall) -> str | None:
         return _unfit("unix_timestamp()")
     if name == "watermark" and call.closing != call.opening + 1:
         return "watermark() takes no argument: it is the watermark of the record itself"
-    if name in ("hop", "tumble"):
-        return f"{name}() is called window() here: window(<event time>, size[, slide[, offset]])"
-    if name == "session":
-        return "session() is called session_window() here: session_window(<event time>, gap)"
     if name in _GENERATORS:
         return (
             f"{name}() makes several rows of one, and cannot stand within an expression; write "
@@ -150,7 +155,16 @@ def _call_fault(call: FunctionCall) -> str | None:
     if name in _OTHER_AGGREGATES or unknown:
         instead = _INSTEAD.get(name, "the aggregates that can be are in docs/sql.md")
         return f"the aggregate {name}() cannot be kept turn by turn; {instead}"
-    return None
+    return _unknown_fault(name)
+
+
+def _unknown_fault(name: str) -> str | None:
+    if name in AGGREGATES or name in SPARK_FUNCTIONS or name in _OTHER_FUNCTIONS:
+        return None
+    if name in FOREIGN_FUNCTIONS:
+        return f"{name}() is not known here; write {FOREIGN_FUNCTIONS[name]}"
+    hint = closest(name, [*AGGREGATES, *SPARK_FUNCTIONS])
+    return f"there is no function {name}(){hint}; all of Spark's own can be called"
 
 
 def _arguments_fault(call: FunctionCall, tokens: Sequence[Token]) -> str | None:

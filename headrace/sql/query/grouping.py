@@ -31,6 +31,7 @@ from headrace.sql.query.expressions import (
 from headrace.sql.query.grouping_sets import GROUPING_ID, GROUPING_SET, GroupingSets
 from headrace.sql.query.syntax import AggregateCall
 from headrace.sql.query.trees import aggregates_of, is_path, parts_of, path_of, strip_parentheses
+from headrace.sql.query.windows import is_window, misplaced_window, read_edge, read_window
 
 __all__ = ["Groups"]
 
@@ -104,6 +105,9 @@ class Groups:
         grouped, or what the store cannot compute.
         """
         self._outputs = outputs or {}
+        whole = strip_parentheses(node)
+        if is_window(self.tree, whole):
+            return self._window_struct(whole)
         scalar = self.expressions.bind(node, self)
         refuse_null(self.tree, node)
         if any(aggregates_of(node)) or any(name.startswith(_OUTPUT) for name in scalar.refs):
@@ -120,12 +124,39 @@ class Groups:
             return f"{_OUTPUT}{node.name.lower()}"
         if isinstance(node, exp.Anonymous) and self.tree.call_name(node) in GROUPING_FUNCTIONS:
             return self._grouping(node)
+        edge = self._edge(node)
+        if edge is not None:
+            return edge
         inner = strip_parentheses(node)
         if type(inner) not in self._kinds or is_path(inner) or any(aggregates_of(inner)):
             return None
         if any(map(self._is_output, inner.find_all(exp.Column))):
             return None  # no key names an output
         return self.column_of_path(self.expressions.bind(inner))
+
+    def _window_struct(self, node: exp.Expr) -> Scalar:
+        """Return the window as a column: its start and its end."""
+        misplaced = misplaced_window(self.tree, node)
+        if self.window is None and misplaced is not None:
+            raise misplaced
+        if read_window(self.expressions, node) != self.window:
+            raise self.tree.refuse(
+                node, "this is not the window that GROUP BY names; write the same, or window.start"
+            )
+        return Scalar("named_struct('start', {0}, 'end', {1})", WINDOW_COLUMNS[:2])
+
+    def _edge(self, node: exp.Expr) -> str | None:
+        """Return the column for tumble_start(...) and its kin."""
+        edge = read_edge(self.expressions, node)
+        if edge is None:
+            return None
+        window, column = edge
+        if window != self.window:
+            name = (self.tree.call_name(node) or "").split("_")[0]
+            raise self.tree.refuse(
+                node, f"this is not the window of the groups; write GROUP BY {name}(...) as here"
+            )
+        return column
 
     def _grouping(self, node: exp.Anonymous) -> str:
         """Return the column for grouping(key) or grouping_id()."""

@@ -14,7 +14,15 @@ from headrace.model.nodes import Generate, Node
 from headrace.model.scalars import Scalar
 from headrace.sql.query.trees import Tree
 
-__all__ = ["GROUPING_ID", "GROUPING_SET", "MAX_KEYS", "GroupingSets", "has_sets", "sets_of"]
+__all__ = [
+    "GROUPING_ID",
+    "GROUPING_SET",
+    "MAX_KEYS",
+    "GroupingSets",
+    "has_sets",
+    "members_of",
+    "sets_of",
+]
 
 #: The columns that the generator makes: the set's id, and its number where an id stands twice.
 GROUPING_ID = "_grouping_id"
@@ -88,6 +96,13 @@ def _members(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.Tuple):
         return list(node.expressions)
     return [node.this] if isinstance(node, exp.Paren) else [node]
+
+
+def members_of(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield what the sets of a part of GROUP BY are made of; nothing for a plain part."""
+    if isinstance(node, _KINDS):
+        for each in node.expressions:
+            yield from members_of(each) if isinstance(each, _KINDS) else _members(each)
 
 
 class GroupingSets:

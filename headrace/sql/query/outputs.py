@@ -188,7 +188,8 @@ class _Reader:
 
     def _read_output(self, node: exp.Expr) -> Output:
         tree, scope = self.tree, self.scope
-        check_functions(tree, scope, node)
+        inner = node.this if isinstance(node, exp.Alias) else node
+        check_functions(tree, scope, inner, may_be_window=self.grouped)
         if isinstance(node, exp.Aliases):
             raise tree.refuse(
                 tree.first(node), "one expression has one name; only generators have several"

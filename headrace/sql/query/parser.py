@@ -21,8 +21,10 @@ from headrace.sql.query.calls import AGGREGATES, starts_operand
 from headrace.sql.query.depth import TOO_DEEP, refuse_deep, refuse_unreadable
 from headrace.sql.query.recovery import FOREIGN_ERRORS, Fault, RecoveringParser
 from headrace.sql.query.syntax import (
+    WINDOW_TABLES,
     AggregateCall,
     Missing,
+    WindowTable,
     complete_spans,
     has_span,
     set_span,
@@ -159,6 +161,74 @@ class _Parser(RecoveringParser):
             return exp.From(this=self._parse_table(joins=joins, consume_pipe=consume_pipe))
         except ParseError as error:
             return exp.From(this=self._give_up(error, begin, "FROM", in_list=False))
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        ahead = self._tokens[self._index : self._index + 4]
+        is_wrapped = [word(token) or token.text for token in ahead[:2]] == ["TABLE", "("]
+        called = ahead[2:] if is_wrapped else ahead[:2]
+        name = word(called[0]).lower() if len(called) == 2 else ""
+        if name in WINDOW_TABLES and called[1].text == "(":
+            return self._read_window_table(name, is_wrapped=is_wrapped)
+        return super()._parse_table(*args, **kwargs)
+
+    def _read_window_table(self, name: str, *, is_wrapped: bool) -> exp.Expr:
+        begin = self._index + 2 * is_wrapped
+        self._advance(2 + 2 * is_wrapped)
+        table = WindowTable(this=name)
+        arguments: list[exp.Expr] = []
+        while True:
+            keyword = None
+            if self._next and self._next.token_type == TokenType.FARROW:
+                keyword = str(self._curr.text).lower()
+                self._advance(2)
+            if keyword == "data" or (keyword is None and not table.args.get("source")):
+                self._read_window_source(table, name)
+            else:
+                arguments.append(self._read_window_argument(keyword))
+            if not self._match(TokenType.COMMA):
+                break
+        table.set("expressions", arguments)
+        self._match_r_paren()
+        set_span(table, begin, self._index - 1)
+        if not table.args.get("source"):
+            raise Fault(self._tokens[begin], f"{name.upper()} takes a relation: write TABLE s")
+        if is_wrapped:
+            self._match_r_paren()
+        return exp.Table(this=table, alias=self._parse_table_alias())
+
+    def _read_window_source(self, table: WindowTable, name: str) -> None:
+        at = self._curr
+        if word(at) == "TABLE":
+            self._advance()
+        elif at is None or at.text != "(":
+            raise Fault(at, f"{name.upper()} takes its relation as TABLE s")
+        source = super()._parse_table()
+        if source is None:
+            raise Fault(self._curr or self._prev)
+        table.set("source", source)
+        if self._match(TokenType.PARTITION_BY):
+            is_list = self._match(TokenType.L_PAREN, advance=False)
+            keys = (
+                self._parse_wrapped_csv(self._parse_disjunction)
+                if is_list
+                else [self._parse_disjunction()]
+            )
+            table.set("partition", [key for key in keys if key is not None])
+
+    def _read_window_argument(self, keyword: str | None) -> exp.Expr:
+        is_descriptor = word(self._curr) == "DESCRIPTOR" and self._next.text == "("
+        self._advance(2 * is_descriptor)
+        begin = self._index
+        argument = self._parse_disjunction()
+        if argument is None:
+            raise Fault(self._curr or self._prev)
+        if not has_span(argument):
+            set_span(argument, begin, self._index - 1)
+        if is_descriptor:
+            self._match_r_paren()
+        argument.meta["keyword"] = keyword
+        argument.meta["is_descriptor"] = is_descriptor
+        return argument
 
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
         return None if word(self._curr) == "EMIT" else super()._parse_table_alias(*args, **kwargs)

@@ -16,8 +16,9 @@ from headrace.sql.query.clauses import refused_clauses
 from headrace.sql.query.derived import renamed
 from headrace.sql.query.names import Names
 from headrace.sql.query.scopes import Relation, Scope
-from headrace.sql.query.syntax import Broken, span_of
+from headrace.sql.query.syntax import Broken, WindowTable, span_of
 from headrace.sql.query.trees import Tree, is_lateral
+from headrace.sql.query.window_tables import bind_window_table
 from headrace.sql.text import word
 
 __all__ = ["bind_from", "columns_text", "name_columns", "repeated_columns"]
@@ -59,6 +60,10 @@ def _bind_relation(
         return None
     if isinstance(source, exp.Subquery):
         relation = _bind_parenthesised(tree, source, names, bind, problems)
+    elif isinstance(source, exp.Table) and isinstance(source.this, WindowTable):
+        relation = _bind_relation(tree, source.this.args["source"], names, bind, problems)
+        if relation is not None:
+            relation = bind_window_table(tree, source.this, relation, problems)
     elif isinstance(source, exp.Table):
         relation = _bind_name(tree, source, names, problems)
     else:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from headrace.model.definitions import Stream
 from headrace.model.graph import relation_of
 from headrace.model.names import closest
-from headrace.model.nodes import COORDINATES, WINDOW_COLUMNS, Node
+from headrace.model.nodes import COORDINATES, WINDOW_COLUMNS, Node, Window
+from headrace.model.scalars import Scalar
 from headrace.schema.types import DataType
 
 __all__ = ["Beside", "Relation", "RelationColumn", "Scope", "Target", "Unknown", "no_watermark"]
@@ -43,6 +44,8 @@ class Relation:
     leaves: int = 1  # streams that it reads, each as often as it does
     # A record's own, which have to be named: no star stands for them.
     own: tuple[RelationColumn, ...] = ()
+    windowed: Window | None = None  # by a window function around it
+    partition: tuple[Scalar, ...] = ()  # whose sessions those are
 
     @staticmethod
     def of_stream(stream: Stream, alias: str | None) -> "Relation":
@@ -183,6 +186,10 @@ class Scope:
         if first == "window":
             how = "add GROUP BY window(<event time>, '1 minute')"
             return Unknown(f"window stands for nothing here; {how}", skip)
+        known_as = {"windowstart": "window.start", "windowend": "window.end"}
+        known_as |= {"rowtime": relation.event_time} if relation.event_time else {}
+        if first in known_as:
+            return Unknown(f"{shown} is written {known_as[first]} here", skip)
         if first in self.outputs:
             return Unknown(
                 f"{shown} is an output of the view, not a column of {relation.name}; write its "

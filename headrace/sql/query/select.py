@@ -5,18 +5,29 @@ from collections.abc import Callable, Mapping, Sequence
 from sqlglot import TokenType, exp
 
 from headrace.errors import Problem
-from headrace.model.nodes import Aggregate, Filter, Named, Node, Project, key_column
+from headrace.model.nodes import (
+    WINDOW_COLUMNS,
+    Aggregate,
+    Filter,
+    Named,
+    Node,
+    Project,
+    inputs_of,
+    key_column,
+)
+from headrace.model.references import scalars_of
 from headrace.model.scalars import Scalar
 from headrace.sql.query.distinct import distinct, is_distinct
 from headrace.sql.query.expressions import Expressions, check_functions, name_of, refuse_null
 from headrace.sql.query.generators import bind_laterals
 from headrace.sql.query.grouping import Groups
-from headrace.sql.query.grouping_sets import MAX_KEYS, has_sets, sets_of
+from headrace.sql.query.grouping_sets import MAX_KEYS, has_sets, members_of, sets_of
 from headrace.sql.query.outputs import Output, read_outputs
 from headrace.sql.query.over_groups import OverGroups
 from headrace.sql.query.scopes import Scope, Target
 from headrace.sql.query.syntax import AggregateCall, Broken, span_of
 from headrace.sql.query.trees import Tree, aggregates_of, is_broken
+from headrace.sql.query.window_tables import WindowChoice, edges_of, window_columns
 from headrace.sql.query.windows import find_window, read_window
 from headrace.sql.text import Refused, word
 
@@ -35,6 +46,8 @@ class SelectBinder:
         self.problems = problems
         self.expressions = Expressions(tree, scope)
         self.over = OverGroups(self.expressions) if scope.relation.is_grouped else None
+        self.source = scope.relation.node  # what FROM names
+        self.choice: WindowChoice | None = None  # whose window is that of the groups
 
     def bind(self) -> Node:
         """Return the node; after a problem it is not to be used."""
@@ -46,6 +59,11 @@ class SelectBinder:
         )
         if having is not None and not grouped and not isinstance(having, Broken):
             self._add(having, "HAVING without GROUP BY filters nothing; write WHERE")
+        try:
+            self._choose_windows()
+        except Refused as refused:
+            self.problems += refused.problems
+            return self.scope.relation.node
         if not bind_laterals(self.expressions, self.select, self.problems):
             return self.scope.relation.node  # without its columns the rest cannot be judged
         read = read_outputs(self.expressions, self.select, grouped=grouped, problems=self.problems)
@@ -63,6 +81,35 @@ class SelectBinder:
             self._check_distinct()
             return distinct(node, columns)
         return Project(node, columns)
+
+    def _choose_windows(self) -> None:
+        """Decide what a window function of FROM is: the window of the groups, or rows."""
+        if self.scope.relation.windowed is None:
+            return
+        self.scope.made += window_columns(self.scope.relation)
+        choice = WindowChoice(self.tree, self.scope, self.select.args["from_"].this)
+        if choice.of_groups(edges_of(self.scope, self._grouped_nodes())):
+            self.choice = choice
+        else:
+            choice.assign()
+
+    def _grouped_nodes(self) -> list[exp.Expr]:
+        """Return what GROUP BY names, as far as that can be told before it is read."""
+        group = self.select.args.get("group")
+        outputs = [
+            (each.alias_or_name.lower(), each.this if isinstance(each, exp.Alias) else each)
+            for each in self.select.expressions
+        ]
+        nodes: list[exp.Expr] = []
+        for part in [] if group is None else group.expressions:
+            nodes += [part, *members_of(part)]
+            number = self.tree.first(part).text
+            if self._is_all(part):
+                nodes += [node for _, node in outputs]
+            elif number.isdigit() and 1 <= int(number) <= len(outputs):
+                nodes.append(outputs[int(number) - 1][1])
+            nodes += [node for name, node in outputs if name == part.name.lower()]
+        return nodes
 
     def _clause(self, name: str) -> exp.Expr | None:
         clause = self.select.args.get(name)
@@ -115,7 +162,16 @@ class SelectBinder:
     ) -> Node:
         groups = Groups(self.expressions)
         before = len(self.problems)
+        if self.choice is not None:
+            self._refuse_windows_below(node)
+            groups.window = self.choice.window
+            self.scope.has_window = True
         self._read_group_by(groups, outputs)
+        if self.choice is not None and len(self.problems) == before:
+            try:
+                self.choice.check_keys(groups.keys)
+            except Refused as refused:
+                self.problems += refused.problems
         group = self.select.args.get("group")
         broken = group is not None and (is_broken(group.expressions) or None in outputs)
         if len(self.problems) > before or broken:
@@ -134,6 +190,18 @@ class SelectBinder:
         if condition is not None:
             node = Filter(node, condition)
         return Project(node, columns)
+
+    def _refuse_windows_below(self, node: Node) -> None:
+        """Refuse WHERE and LATERAL VIEW over a window that only groups have."""
+        while node is not self.source:
+            if any(set(scalar.refs) & set(WINDOW_COLUMNS) for scalar in scalars_of(node)):
+                place = self._clause("where") or self.select
+                self._add(
+                    place,
+                    "the window is that of the groups, which WHERE does not know; write HAVING "
+                    "window_start > ...",
+                )
+            [node] = inputs_of(node)
 
     def _check_distinct(
         self, aggregate: Aggregate | None = None, columns: Sequence[Named] = ()
@@ -277,6 +345,8 @@ class SelectBinder:
         target = self.scope.find([column.name])
         if not isinstance(target, Target):
             return False
+        if self.scope.has_window and target.column in WINDOW_COLUMNS:
+            return column.scalar.name == target.column
         own = Scalar.column(target.column)
         return own in groups.keys and column.scalar.name == key_column(groups.keys.index(own))
 

@@ -6,9 +6,11 @@ from typing import Any, ClassVar
 from sqlglot import exp
 
 __all__ = [
+    "WINDOW_TABLES",
     "AggregateCall",
     "Broken",
     "Missing",
+    "WindowTable",
     "complete_spans",
     "has_span",
     "set_span",
@@ -17,6 +19,14 @@ __all__ = [
 ]
 
 _SPAN = "span"
+
+#: The window functions of FROM, and what their arguments after relation and time are, in order.
+WINDOW_TABLES = {
+    "tumble": ("size", "offset"),
+    "hop": ("slide", "size", "offset"),
+    "cumulate": ("step", "size", "offset"),
+    "session": ("gap",),
+}
 
 
 class AggregateCall(exp.Expression):
@@ -35,6 +45,21 @@ class Missing(exp.Expression):
     """An argument that is not there, beside a comma that is."""
 
     arg_types: ClassVar[dict[str, bool]] = {}
+
+
+class WindowTable(exp.Expression):
+    """`name(TABLE source [PARTITION BY ...], DESCRIPTOR(time), lengths)` in FROM.
+
+    `expressions` are what follows the source; the `meta` of each says by which keyword it was
+    given, and whether it is a descriptor.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,  # the name, in lower case
+        "source": True,
+        "partition": False,
+        "expressions": False,
+    }
 
 
 class Broken(exp.Expression):
