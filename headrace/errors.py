@@ -118,9 +118,7 @@ class DefinitionError(HeadraceError):
 
     exit_code = 1
 
-    def __init__(
-        self, problems: Sequence[Problem], texts: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, problems: Sequence[Problem], texts: Mapping[str, str] | None = None) -> None:
         self.problems = tuple(sorted(problems))
         self.texts = texts or {}
         super().__init__("\n".join(map(str, self.problems)))

@@ -12,7 +12,13 @@ from headrace.sql.query.syntax import has_span, span_of
 from headrace.sql.query.trees import Tree, is_lateral
 from headrace.sql.text import word, words
 
-__all__ = ["misplaced_clauses", "refused_clauses", "set_operator", "unread"]
+__all__ = [
+    "foreign_clause",
+    "misplaced_clauses",
+    "refused_clauses",
+    "set_operator",
+    "unread",
+]
 
 _WHEN_READING = "write it when you read the view"
 _JOINS = "joins are not built yet; join when you read the views"
@@ -72,6 +78,13 @@ def _message(token: Token) -> str:
     )
 
 
+def foreign_clause(token: Token, following: Token | None) -> str | None:
+    """Return the answer to a clause that other engines have, None for any other word."""
+    if word(token) not in ("EMIT", "PARTITION BY"):
+        return None
+    return _REFUSED.get(f"{word(token)} {word(following)}") or _REFUSED[word(token)]
+
+
 def misplaced_clauses(tree: Tree, select: exp.Select) -> Iterator[Problem]:
     """Yield a problem for every clause that stands behind one that it should stand before."""
     found = [(name, select.args[key]) for key, name in _ORDER if select.args.get(key)]
@@ -105,7 +118,6 @@ def unread(tree: Tree) -> Problem | None:
     if word(token) == "FROM":
         return tree.problem(token, "FROM must stand right after the columns of SELECT")
     following = tree.tokens[tree.end + 1] if tree.end + 1 < len(tree.tokens) else None
-    known = _REFUSED.get(f"{word(token)} {word(following)}")
-    known = known or _REFUSED.get(word(token) or token.text)
+    known = foreign_clause(token, following) or _REFUSED.get(word(token) or token.text)
     shown = tree.source.text[token.start : token.end + 1]
     return tree.problem(token, known or f"this query cannot be read near {shown}; check its syntax")
