@@ -121,7 +121,8 @@ class _Reader:
         target = scope.find(written)
         shown = ".".join(written)
         if isinstance(target, Unknown) or target is None:
-            known = " or ".join(f"{each}.*" for each in scope.qualifiers.values())
+            # A subquery without an alias has no name to write.
+            known = " or ".join(f"{each}.*" for each in scope.qualifiers.values() if each) or "*"
             hint = closest(written[-1], scope.columns.values())
             raise tree.refuse(node, f"{shown}.* names no stream of this view{hint}; write {known}")
         if target.type is None or target.type.kind != "STRUCT":
