@@ -159,9 +159,7 @@ class _Queries:
             self.problems += [] if problem is None else [problem]
             self.problems += refused_clauses(self.tree, left)
             branches.append(left.expression)
-            left = left.this
-            while isinstance(left, exp.Subquery) and left.is_wrapper:
-                left = left.this
+            left = _unwrapped(left.this)
         branches.append(left)
         first_branch, *others = reversed(branches)
         bound = [(first_branch, self._bind_branch(first_branch, names, is_renamed))]
@@ -240,6 +238,13 @@ class _Queries:
         if places:
             self._add(places[0], _regrouped("an aggregate", scope.relation))
         return bool(places)
+
+
+def _unwrapped(query: exp.Expr) -> exp.Expr:
+    """Return a query without parentheses around all of it."""
+    while isinstance(query, exp.Subquery) and query.is_wrapper:
+        query = query.this
+    return query
 
 
 def _is_linear(node: Node, below: Node) -> bool:

@@ -202,9 +202,8 @@ class _Reader:
             name, where = _checked(tree, place, str(place.text)), tree.source.location(place.start)
             return Output(name, where, expression, has_alias=True)
         place = tree.first(node)
-        if not is_path(node) and scope.is_renamed:
-            number = len(self.outputs.items) + 1
-            return Output(f"column_{number}", tree.location(node), node)
+        if scope.is_renamed and (not is_path(node) or tree.last(node).text in COORDINATES):
+            return Output(f"column {len(self.outputs.items)}", tree.location(node), node)
         if not is_path(node):
             raise tree.refuse(
                 place, f"this output has no name; add AS name after {tree.text(node)[:40]}"

@@ -273,3 +273,17 @@ CREATE MATERIALIZED VIEW w AS WITH a (x, y) AS (SELECT upper(text), 1 FROM notes
 -- output: z = y + 1
 -- output: x = x
 -- output: z = z
+
+-- case: only the first query of a union names the outputs
+CREATE MATERIALIZED VIEW v AS
+SELECT id, upper(country) AS c FROM payments UNION ALL (SELECT concat(id, 'x'), _topic FROM payments);
+-- view: v, 0 us
+-- branch: 0
+-- from: payments
+-- output: id = id
+-- output: c = upper(Country)
+-- branch: 1
+-- from: payments
+-- output: id = concat(id, 'x')
+-- output: c = _topic
+-- union: of 2
