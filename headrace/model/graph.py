@@ -3,13 +3,26 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headrace.model.nodes import Aggregate, Deduplicate, Node, Scan, Window, inputs_of
+from headrace.model.nodes import (
+    Aggregate,
+    Deduplicate,
+    Filter,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Union,
+    Window,
+    inputs_of,
+)
 
 if TYPE_CHECKING:  # which itself asks this module what its views read
-    from headrace.model.definitions import Project, Stream, View
+    from headrace.model.definitions import Project as Definitions
+    from headrace.model.definitions import Stream, View
 
 __all__ = [
     "aggregate_of",
+    "outputs_of",
     "readers_of",
     "relation_of",
     "streams_of",
@@ -39,6 +52,19 @@ def streams_of(node: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(leaves))
 
 
+def outputs_of(node: Node) -> tuple[Named, ...]:
+    """Return the expressions that name the columns of a query; of a union, those of its first."""
+    match node:
+        case Project():
+            return node.columns
+        case Filter():
+            return outputs_of(node.input)
+        case Union():
+            return outputs_of(node.inputs[0])
+        case _:
+            return ()
+
+
 def aggregate_of(node: Node) -> Aggregate | None:
     """Return the aggregate whose groups a node's rows are; None: its rows are records."""
     while not isinstance(node, Aggregate):
@@ -55,6 +81,6 @@ def window_of(node: Node) -> Window | None:
     return None if aggregate is None else aggregate.window
 
 
-def readers_of(project: "Project", name: str) -> tuple["View", ...]:
+def readers_of(project: "Definitions", name: str) -> tuple["View", ...]:
     """Return the views that read a definition."""
     return tuple(view for view in project.views if name in streams_of(view.query))

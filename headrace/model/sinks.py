@@ -50,20 +50,25 @@ def key_parts(view: View) -> dict[str, str]:
     return {part: given.get(part, name) for part, name in parts.items()}
 
 
-def sink_problems(project: Project, side_topics: set[str], *, whole: bool) -> list[Problem]:
+def sink_problems(
+    project: Project,
+    side_topics: set[str],
+    *,
+    whole: bool,
+    refused: frozenset[str] = frozenset(),
+) -> list[Problem]:
     """Return what is wrong between sinks, and between them and everything else.
 
     `whole` is false when some views could not be read: a sink of an unknown view proves nothing.
+    Nor does one of a definition that was `refused`, by name in lower case.
     """
     problems: list[Problem] = []
     views = {view.name: view for view in project.views}
     taken: dict[str, Sink] = {}
     for sink in project.sinks:
         if sink.view not in views:
-            if whole:
-                known = closest(sink.view, list(views))
-                message = f"sink {sink.name} is fed by {sink.view}, which is not a view{known}"
-                problems.append(Problem(sink.location, message))
+            if whole and sink.view.lower() not in refused:
+                problems.append(Problem(sink.location, _fed_by(project, sink)))
             continue
         first = taken.setdefault(sink.topic, sink)
         if first is not sink:
@@ -90,6 +95,19 @@ def sink_problems(project: Project, side_topics: set[str], *, whole: bool) -> li
         and any(_feeds(project, sink.topic, name) for name in streams_of(views[sink.view].query))
     ]
     return problems
+
+
+def _fed_by(project: Project, sink: Sink) -> str:
+    """Return what is wrong with a sink that no view feeds."""
+    query = next((each for each in project.queries if each.name == sink.view), None)
+    if query is not None:
+        return (
+            f"sink {sink.name} is fed by {sink.view}, which is a name for a query and has no rows "
+            f"of its own; write CREATE MATERIALIZED VIEW name AS SELECT * FROM {sink.view}, and "
+            f"the sink FROM that"
+        )
+    known = closest(sink.view, [view.name for view in project.views])
+    return f"sink {sink.name} is fed by {sink.view}, which is not a view{known}"
 
 
 def _key_problems(sink: Sink, view: View) -> list[Problem]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from headrace.errors import Location, Problem
 from headrace.model import nodes
-from headrace.model.definitions import Project, Sink, Stream, View
+from headrace.model.definitions import NamedQuery, Project, Sink, Stream, View
 from headrace.model.graph import aggregate_of, streams_of, walk, window_of
 from headrace.model.names import closest, name_fault, topic_fault
 from headrace.model.references import unknown_columns
@@ -22,6 +22,7 @@ from headrace.model.windows import window_faults
 __all__ = [
     "FORMATS",
     "TIMESTAMP_FORMATS",
+    "taken_fault",
     "validate_project",
     "validate_stream",
     "validate_view",
@@ -352,15 +353,27 @@ def _add_lateness_faults(findings: _Findings, view: View) -> None:
         )
 
 
-def validate_project(project: Project, *, whole: bool = True) -> list[Problem]:
+def taken_fault(name: str, first: Location) -> str:
+    """Return what is wrong with a name that another definition has."""
+    return (
+        f"{name} is defined at {first} already (streams, views and sinks share their names; upper "
+        "and lower case do not count); rename one"
+    )
+
+
+def validate_project(
+    project: Project, *, whole: bool = True, refused: frozenset[str] = frozenset()
+) -> list[Problem]:
     """Return the problems that lie between definitions: names and topics that collide.
 
-    `whole` is false when some views could not be read, so that sinks of them prove nothing.
+    `whole` is false when some views could not be read, so that sinks of them prove nothing;
+    `refused` are the names of other definitions that could not be, in lower case.
     """
     problems: list[Problem] = []
-    taken: dict[str, Stream | View | Sink] = {}
-    definitions: list[Stream | View | Sink] = [
+    taken: dict[str, Stream | View | Sink | NamedQuery] = {}
+    definitions: list[Stream | View | Sink | NamedQuery] = [
         *project.streams,
+        *project.queries,
         *project.views,
         *project.sinks,
     ]
@@ -368,13 +381,10 @@ def validate_project(project: Project, *, whole: bool = True) -> list[Problem]:
         first = taken.setdefault(definition.name.lower(), definition)
         if first is not definition:
             problems.append(
-                Problem(
-                    definition.location,
-                    f"{definition.name} is defined at {first.location} already (streams, views and "
-                    "sinks share their names; upper and lower case do not count); rename one",
-                )
+                Problem(definition.location, taken_fault(definition.name, first.location))
             )
-    side_topics = {f"{definition.name}.dead" for definition in definitions}
+    writing = [each for each in definitions if not isinstance(each, NamedQuery)]
+    side_topics = {f"{definition.name}.dead" for definition in writing}
     side_topics |= {f"{view.name}.late" for view in project.views}
     side_topics |= {
         f"{stream.name}.duplicate" for stream in project.streams if stream.duplicates == "topic"
@@ -399,4 +409,4 @@ def validate_project(project: Project, *, whole: bool = True) -> list[Problem]:
         for name in streams_of(view.query)
         if name not in known
     ]
-    return problems + sink_problems(project, side_topics, whole=whole)
+    return problems + sink_problems(project, side_topics, whole=whole, refused=refused)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from headrace.errors import Problem
 from headrace.model.definitions import View
-from headrace.model.graph import streams_of, walk, window_of
+from headrace.model.graph import outputs_of, streams_of, walk, window_of
 from headrace.model.names import name_fault
 from headrace.model.nodes import (
     Aggregate,
@@ -19,8 +19,8 @@ from headrace.model.nodes import (
 )
 from headrace.model.validate import validate_view
 from headrace.sql.options import Option, read_duration, read_options
-from headrace.sql.query.binder import read_query
-from headrace.sql.query.relations import Streams
+from headrace.sql.query.binder import parse, read_query
+from headrace.sql.query.names import Names
 from headrace.sql.sinks import read_emit
 from headrace.sql.statements import Cursor, Statement
 
@@ -30,7 +30,7 @@ VIEW_OPTIONS = ("allowed_lateness", "late", "retention", "time_zone", "emit")
 
 
 def read_view(
-    statement: Statement, cursor: Cursor, streams: Streams, problems: list[Problem]
+    statement: Statement, cursor: Cursor, names: Names, problems: list[Problem]
 ) -> View | None:
     """Read what follows CREATE MATERIALIZED VIEW; problems are added, and then there is no view.
 
@@ -50,13 +50,14 @@ def read_view(
     locations["name"] = source.location(name.start)
     lateness_us = read_duration(source, options, "allowed_lateness", problems)
     retention_us = read_duration(source, options, "retention", problems)
-    if not (cursor.next_is("SELECT") or cursor.next_is("WITH")):
+    if not any(cursor.next_is(each) for each in ("SELECT", "WITH", "(")):
         raise cursor.refuse(f"SELECT is expected here{cursor.found()}")
-    query = read_query(source, cursor.rest(), streams, problems)
-    if query is None or len(problems) > before:
+    relation = read_query(parse(source, cursor.rest(), problems), names, problems)
+    if relation is None or len(problems) > before:
         fault = name_fault("view", name.text)
         problems += [Problem(locations["name"], fault)] if fault else []
         return None
+    query = relation.node
     window = window_of(query)
     if "time_zone" in options:
         zone = options["time_zone"]
@@ -89,16 +90,14 @@ def read_view(
         emit_every_us=emit_every_us,
         late=options["late"].text if "late" in options else "topic",
         retention_us=retention_us,
+        reads=names.read_names,
         sql=statement.sql,
         location=statement.location,
     )
-    assert isinstance(query, Project)
-    locations |= {f"output {index}": each.location for index, each in enumerate(query.columns)}
-    read = streams_of(query)
+    outputs = enumerate(outputs_of(query))
+    locations |= {f"output {index}": each.location for index, each in outputs}
     problems += validate_view(
-        view,
-        {each.name: each for each in streams.values() if each and each.name in read},
-        locations,
+        view, {name: names.streams[name] for name in streams_of(query)}, locations
     )
     return view
 

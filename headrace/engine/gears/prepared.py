@@ -24,7 +24,8 @@ from pyspark.sql import SparkSession
 
 from headrace.engine.gears.tasks import Task, spare_the_collector
 from headrace.errors import DiskFull, EngineError
-from headrace.plan.fold import INPUT_COLUMNS
+from headrace.plan.fold import input_columns
+from headrace.plan.spark.names import identifier
 from headrace.plan.stages import Fold
 
 __all__ = ["PreparedFold", "can_prepare", "prepare"]
@@ -32,7 +33,7 @@ __all__ = ["PreparedFold", "can_prepare", "prepare"]
 # Steps that work out everything anew in every run.
 _KEEP_NOTHING = frozenset(
     {
-        "ColumnarToRow", "Filter", "HashAggregate", "InputAdapter", "MapInArrow",
+        "ColumnarToRow", "Filter", "Generate", "HashAggregate", "InputAdapter", "MapInArrow",
         "ObjectHashAggregate", "Project", "Range", "Sort", "SortAggregate", "WholeStageCodegen",
     }
 )  # fmt: skip
@@ -56,14 +57,12 @@ class PreparedFold:
     """
 
     def __init__(self, fold: Fold, session: SparkSession) -> None:
-        read = fold.narrow.columns
-        types = {column.name: column.type for column in fold.stream.columns if column.name in read}
-        types |= INPUT_COLUMNS
+        types = input_columns(fold.stream, fold.narrow.columns)
         self._columns = list(types)
         self._lock = threading.Lock()
         # Spark removes the folder when it ends, also when this process is killed.
         self._file = Path(SparkFiles.getRootDirectory()) / f"rows-{uuid4()}.arrow"
-        schema = ", ".join(f"`{name}` {type.sql}" for name, type in types.items())
+        schema = ", ".join(f"{identifier(name)} {type.sql}" for name, type in types.items())
         rows = session.range(1, numPartitions=1).mapInArrow(_reading(str(self._file)), schema)
         rows.createOrReplaceTempView("__input")
         self._result = session.sql(fold.query)

@@ -26,7 +26,8 @@ from headrace.errors import LogError, PositionLost, Unreachable
 from headrace.ledger.entries import Seed, StreamPartition
 from headrace.log.base import Log, Range, Split
 from headrace.model.definitions import Stream
-from headrace.plan.fold import INPUT_COLUMNS
+from headrace.plan.fold import input_columns
+from headrace.plan.spark.names import identifier
 from headrace.schema.json import JsonDecoder
 from headrace.time.clocks import Clock, Mark, after_span
 
@@ -155,10 +156,8 @@ def split_frame(
 ) -> DataFrame:
     """Return the stamped records of the assignments as a frame; one more row each: its summary."""
     names = make_decoder(stream, wanted).schema.names
-    columns = [
-        f"`{column.name}` {column.type.sql}" for column in stream.columns if column.name in names
-    ]
-    columns += [f"{name} {type.sql}" for name, type in INPUT_COLUMNS.items()]
+    types = input_columns(stream, wanted.union(names))
+    columns = [f"{identifier(name)} {type.sql}" for name, type in types.items()]
     tasks = session.range(len(assignments), numPartitions=len(assignments))
     return tasks.mapInArrow(_stamping(stream, assignments, wanted), ", ".join(columns))
 

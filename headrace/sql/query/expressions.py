@@ -287,8 +287,8 @@ class _Binding:
         if relation.event_time is None:
             raise self.tree.refuse(
                 node,
-                f"watermark() needs the event time of {relation.name}, which has none; add to its "
-                "columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS",
+                f"watermark() needs the event time of {relation.name}, which has none; "
+                f"{relation.timeless}",
             )
 
     def _window_time(self, node: exp.Expr) -> str:

@@ -111,7 +111,10 @@ def refused_functions(
         message = None
         if word(token) == "SELECT" and not subquery:
             subquery = 1
-            message = "subqueries are not supported; a view reads one stream and nothing else"
+            message = (
+                "queries within expressions are not supported; a query may stand in FROM, in "
+                "parentheses, or as WITH name AS (...)"
+            )
         elif word(token) in _TYPED_LITERALS and following is not None:
             if following.token_type == TokenType.STRING and _NOW_LITERAL.match(following.text):
                 message = (

@@ -74,7 +74,9 @@ class _Parser(RecoveringParser):
         self.sql = self.source.text
         self._chunks = [[_as_name(tokens, at) for at in range(len(tokens))]]
         self._advance_chunk()
-        tree = self._parse_select()
+        tree = self._parse_select(nested=True, parse_subquery_alias=False)
+        if isinstance(tree, exp.Subquery):  # behind whose parenthesis another query may stand
+            tree = self._parse_query_modifiers(self._parse_set_operations(tree))
         if tree is None:
             raise Fault(self._curr)
         complete_spans(tree, {token.start: at for at, token in reversed([*enumerate(tokens)])})

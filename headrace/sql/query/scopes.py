@@ -8,35 +8,52 @@ from headrace.model.graph import relation_of
 from headrace.model.names import closest
 from headrace.model.nodes import COORDINATES, WINDOW_COLUMNS, Node, Window
 from headrace.model.scalars import Scalar
-from headrace.schema.types import Column, DataType
+from headrace.schema.types import DataType
 
-__all__ = ["Beside", "Relation", "Scope", "Target", "Unknown"]
+__all__ = ["Beside", "Relation", "RelationColumn", "Scope", "Target", "Unknown", "no_watermark"]
+
+
+def no_watermark(columns: str) -> str:
+    """Return what to do where a stream has no event time."""
+    return f"add to {columns}: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS"
+
+
+@dataclass(frozen=True)
+class RelationColumn:
+    """A column that FROM gives."""
+
+    name: str
+    type: DataType | None = None  # None: only Spark knows it
+    size: int = 1  # characters of its expression, with all that it uses written out
+    # Over groups: the columns of the aggregate that it follows from.
+    origins: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Relation:
     """What FROM gives: its node, and the columns that can be named."""
 
-    name: str  # for messages: that of the stream
-    qualifier: str  # its alias, else its name
+    name: str  # for messages
+    qualifier: str  # its alias, else its name; empty: it has neither
     node: Node
-    columns: tuple[Column, ...]
+    columns: tuple[RelationColumn, ...]
     event_time: str | None
-    own: tuple[Column, ...] = ()  # a record's own, which have to be named: no star stands for them
+    timeless: str = no_watermark("its columns")  # what to do where the event time is missing
+    is_grouped: bool = False  # its rows are groups, not records
+    levels: int = 0  # queries over each other
+    leaves: int = 1  # streams that it reads, each as often as it does
+    # A record's own, which have to be named: no star stands for them.
+    own: tuple[RelationColumn, ...] = ()
     windowed: Window | None = None  # by a window function around it
     partition: tuple[Scalar, ...] = ()  # whose sessions those are
 
     @staticmethod
     def of_stream(stream: Stream, alias: str | None) -> "Relation":
         """Return a stream as FROM gives it."""
-        return Relation(
-            stream.name,
-            alias or stream.name,
-            relation_of(stream),
-            stream.columns,
-            stream.event_time,
-            tuple(Column(name, type) for name, type in COORDINATES.items()),
-        )
+        columns = tuple(RelationColumn(column.name, column.type) for column in stream.columns)
+        own = tuple(RelationColumn(name, type) for name, type in COORDINATES.items())
+        name, node = alias or stream.name, relation_of(stream)
+        return Relation(stream.name, name, node, columns, stream.event_time, own=own)
 
     @property
     def spelling(self) -> dict[str, str]:
@@ -129,7 +146,7 @@ class Scope:
             start, end, _ = WINDOW_COLUMNS
             return Target(start if names[1] == "start" else end, 2)
         found = self._named(names[0])
-        if len(found) > 1:
+        if len({each.qualifier for each in found}) > 1:
             choice = " or ".join(f"{each.qualifier}.{each.name}" for each in found)
             return Unknown(f"{written[0]} is the name of {len(found)} columns; write {choice}")
         if found:

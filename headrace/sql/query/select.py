@@ -23,6 +23,7 @@ from headrace.sql.query.generators import bind_laterals
 from headrace.sql.query.grouping import Groups
 from headrace.sql.query.grouping_sets import MAX_KEYS, has_sets, members_of, sets_of
 from headrace.sql.query.outputs import Output, read_outputs
+from headrace.sql.query.over_groups import OverGroups
 from headrace.sql.query.scopes import Scope, Target
 from headrace.sql.query.syntax import AggregateCall, Broken, span_of
 from headrace.sql.query.trees import Tree, aggregates_of, is_broken
@@ -46,6 +47,7 @@ class SelectBinder:
         self.expressions = Expressions(tree, scope)
         self.source = scope.relation.node  # what FROM names
         self.choice: WindowChoice | None = None  # whose window is that of the groups
+        self.over = OverGroups(self.expressions) if scope.relation.is_grouped else None
 
     def bind(self) -> Node:
         """Return the node; after a problem it is not to be used."""
@@ -126,10 +128,14 @@ class SelectBinder:
                 raise self.tree.refuse(
                     node, "WHERE looks at single records; move the aggregate to HAVING"
                 )
-            return self.expressions.bind(node)
+            return self._bind_row(node)
         except Refused as refused:
             self.problems += refused.problems
             return None
+
+    def _bind_row(self, node: exp.Expr) -> Scalar:
+        scalar = self.expressions.bind(node)
+        return scalar if self.over is None else self.over.judge(node, scalar)
 
     def _bind_outputs(
         self, outputs: Sequence[Output | None], bind: Callable[[exp.Expr], Scalar]
@@ -147,7 +153,7 @@ class SelectBinder:
         return tuple(columns)
 
     def _bind_output(self, node: exp.Expr) -> Scalar:
-        scalar = self.expressions.bind(node)
+        scalar = self._bind_row(node)
         refuse_null(self.tree, node)
         return scalar
 

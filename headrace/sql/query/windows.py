@@ -96,8 +96,8 @@ def _read_call(expressions: "Expressions", call: exp.Expr, name: str) -> Window:
     if relation.event_time is None:
         raise tree.refuse(
             call,
-            f"{name}() needs the event time of {relation.name}, which has none; add to its "
-            "columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS",
+            f"{name}() needs the event time of {relation.name}, which has none; "
+            f"{relation.timeless}",
         )
     if "window" in expressions.scope.columns:
         raise tree.refuse(

@@ -81,7 +81,7 @@ SELECT window_start FROM TUMBLE(TABLE orders PARTITION BY shop, DESCRIPTOR(ts), 
 -- case: an unknown stream
 CREATE MATERIALIZED VIEW v AS
 SELECT window_start FROM TUMBLE(TABLE order, DESCRIPTOR(ts), '1 minute')
--- error: case.sql:2:39: there is no stream order (did you mean orders?); a view reads a stream, so write CREATE STREAM first (views over views are not built yet)
+-- error: case.sql:2:39: there is no stream or view order (did you mean orders?); define it with CREATE STREAM or CREATE VIEW, or correct its name
 
 -- case: an unfinished call
 CREATE MATERIALIZED VIEW v AS
