@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from headrace.errors import Location, Problem
-from headrace.model import nodes
 from headrace.model.definitions import Project, Sink, View
-from headrace.model.graph import aggregate_of, streams_of
+from headrace.model.graph import aggregate_of, passed_on, streams_of
 from headrace.model.names import closest, name_fault, topic_fault
 from headrace.model.nodes import WINDOW_COLUMNS, key_column
 
@@ -44,9 +43,7 @@ def key_parts(view: View) -> dict[str, str]:
     if aggregate.window is not None:
         ends = {end: "window_end"} if aggregate.window.kind == "cumulative" else {}
         parts = {start: "window_start"} | ends | parts
-    given = {}
-    if isinstance(view.query, nodes.Project):
-        given = {column.scalar.name: column.name for column in view.query.columns}
+    given = {column: name for name, column in passed_on(view.query).items()}
     return {part: given.get(part, name) for part, name in parts.items()}
 
 
@@ -120,7 +117,7 @@ def _key_problems(sink: Sink, view: View) -> list[Problem]:
     whats = {start: "window's start", end: "window's end"}
     for number, key in enumerate(aggregate.keys):
         whats[key_column(number)] = f"grouping {key.render(str)}"
-    unselected = parts.keys() - _selected(view)
+    unselected = parts.keys() - set(passed_on(view.query).values())
     return [
         Problem(
             sink.location,
@@ -131,13 +128,6 @@ def _key_problems(sink: Sink, view: View) -> list[Problem]:
         for part, name in parts.items()
         if part in unselected and names.count(name) > 1
     ]
-
-
-def _selected(view: View) -> set[str]:
-    """Return the columns that a view passes on as they are."""
-    if not isinstance(view.query, nodes.Project):
-        return set()
-    return {column.scalar.name for column in view.query.columns if column.scalar.name is not None}
 
 
 def _feeds(project: Project, topic: str, stream: str) -> bool:

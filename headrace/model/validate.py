@@ -63,8 +63,10 @@ class _Findings:
 def validate_stream(stream: Stream, locations: Locations | None = None) -> list[Problem]:
     """Return every problem of one stream."""
     findings = _Findings(stream.location, locations)
-    findings.add("name", name_fault("stream", stream.name))
-    findings.add("topic", topic_fault(stream.topic))
+    fault = name_fault("stream", stream.name)
+    findings.add("name", fault)
+    if fault is None or stream.topic != stream.name:  # else it is the name's own
+        findings.add("topic", topic_fault(stream.topic))
     if not stream.columns:
         findings.add("name", f"stream {stream.name} has no columns; write at least one")
     findings.add_names("column", [column.name for column in stream.columns])

@@ -38,15 +38,17 @@ A group exists once a record is folded into it: a view without keys has no row o
 The counters seen, skipped, dead and matched count records, once for each leaf that reads them;
 pairs, folded, late and corrected count pairs of record and window. With generators, `records`
 counts the records: some are `left_out` by a condition before the first generator, some are `dead`,
-some are `empty`, since no row of them came out of the last generator, and the others are
-`expanded`. Their rows are `seen`: some are `skipped` by conditions behind the last generator, the
-others `matched`, and pairs are of row and window. The late and dead sets hold each record once.
+some are `empty`, since the first generator makes no row of them, and the others are `expanded`. The
+rows of the last generator are `seen`: some are `skipped` by conditions behind it, the others
+`matched`, and pairs are of row and window. `ended` are rows of one generator that the next makes
+none of. The late and dead sets hold each record once.
 A windowed row leaves when `t + retention <= W`; a view that drops its late records has no late set.
 A windowed row is closed when `t <= W`, the smallest watermark of the stream's partitions after
 their last records; a row of a view without grouping is closed from the start, since nothing can
 change it; an unwindowed group never closes.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -157,7 +159,7 @@ def evaluate(node: Node, question: Question) -> Relation:
         case Filter():
             return filter_rows(node, evaluate(node.input, question), question)
         case Union():
-            return unite([evaluate(each, question) for each in node.inputs])
+            return unite([evaluate(each, question) for each in node.inputs], question)
         case Generate():
             return generate(node, evaluate(node.input, question), question)
         case AssignWindows():
@@ -169,19 +171,20 @@ def evaluate(node: Node, question: Question) -> Relation:
 def _answer_view(result: Answer, question: Question) -> None:
     view, dead = question.view, question.dead
     while True:
-        known = len(dead.records)
+        known = len(dead.found)
+        dead.begin()
         try:
             rows, relation = _work_out(question)
         except ValueError:
-            if len(dead.records) == known:
+            if len(dead.found) == known:
                 raise
             continue  # it may fail because of rows of records that turned out to be dead
-        if len(dead.records) == known:
+        if len(dead.found) == known:
             break
     folding = relation.folding or Folding(len(rows), len(rows), len(rows), 0, 0, ())
     result.rows[view.name] = rows
     result.late[view.name] = [] if view.late == "drop" else sorted(folding.late_records)
-    result.dead[view.name] = sorted(dead.records)
+    result.dead[view.name] = dead.records
     result.counters[view.name] = _count(relation.counts, folding.matched) | {
         "pairs": folding.pairs,
         "folded": folding.folded,
@@ -210,24 +213,20 @@ def _work_out(question: Question) -> tuple[list[dict[str, object]], Relation]:
 
 
 def _count(counts: Sequence[Counts], matched: int) -> dict[str, int]:
-    """Return the counters up to `matched`. Without generators a record is a row."""
-    dead = sum(each.dead for each in counts)
-    records = sum(each.records for each in counts) + dead
-    if all(each.made is None for each in counts):
-        skipped = sum(each.left_out for each in counts)
-        return {"seen": records, "skipped": skipped, "dead": dead, "matched": matched}
-    # Beside a branch with a generator, one without takes each record for a row.
-    plain = [each for each in counts if each.made is None]
-    others = [each for each in counts if each.made is not None]
-    left_out = sum(each.left_out for each in others)
-    empty = sum(each.empty for each in others)
-    return {
-        "records": records,
-        "left_out": left_out,
-        "dead": dead,
-        "empty": empty,
-        "expanded": records - left_out - dead - empty,
-        "seen": sum(each.made or 0 for each in others) + sum(each.records for each in plain),
-        "skipped": sum(each.skipped for each in others) + sum(each.left_out for each in plain),
-        "matched": matched,
-    }
+    """Return the counters up to `matched`: those of all leaves together."""
+    total: Counter[str] = Counter({"seen": 0, "skipped": 0, "dead": 0})
+    for each in counts:
+        if each.made is None:  # a record is a row
+            total.update(seen=each.records + each.dead, skipped=each.left_out, dead=each.dead)
+            continue
+        total.update(
+            records=each.records + each.dead,
+            left_out=each.left_out,
+            dead=each.dead,
+            empty=each.empty,
+            expanded=each.records - each.left_out - each.empty,
+            ended=each.ended,
+            seen=each.made,
+            skipped=each.skipped,
+        )
+    return {**total, "matched": matched}

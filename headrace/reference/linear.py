@@ -21,6 +21,7 @@ from headrace.model.scalars import Scalar
 from headrace.reference.placing import windows_of, with_windows
 from headrace.reference.relations import Counts, Part, Question, Relation, Row, ask
 from headrace.reference.streams import Readable, split_duplicates
+from headrace.reference.unifying import common_type, spark_name
 
 __all__ = ["assign_windows", "deduplicate", "filter_rows", "generate", "project", "scan", "unite"]
 
@@ -39,8 +40,9 @@ def deduplicate(node: Deduplicate, question: Question) -> Relation:
 
 
 def _records(stream: Stream, records: Sequence[Readable], question: Question) -> Relation:
-    alive = [each for each in records if each.place not in question.dead.records]
-    rows = [Row(each.place, each.place, each.event_us, each.watermark) for each in alive]
+    leaf = question.dead.next_leaf()
+    alive = [each for each in records if (leaf, each.place) not in question.dead.found]
+    rows = [Row(each.place, each.place, each.event_us, each.watermark, leaf=leaf) for each in alive]
     schema = pa.schema([(column.name, column.type.arrow) for column in stream.columns])
     table = pa.Table.from_pylist([each.values for each in alive], schema=schema)
     own = {name: [_own(each)[name] for each in alive] for name in COORDINATES}
@@ -100,16 +102,31 @@ def filter_rows(node: Filter, relation: Relation, question: Question) -> Relatio
     return replace(relation, parts=tuple(parts))  # a group that HAVING leaves out is no record
 
 
-def unite(relations: Sequence[Relation]) -> Relation:
-    """Return the rows of all relations, under the first one's names."""
+def unite(relations: Sequence[Relation], question: Question) -> Relation:
+    """Return the rows of all relations, under the first one's names and with types of all."""
     parts: list[Part] = []
     names = list(relations[0].parts[0].columns)
+    every = [_types(part, question) for relation in relations for part in relation.parts]
+    common = [common_type(types) for types in zip(*every, strict=True)]
     for branch, relation in enumerate(relations):
         for part in relation.parts:
             rows = [row._replace(coordinates=(branch, *row.coordinates)) for row in part.rows]
-            columns = dict(zip(names, part.columns.values(), strict=True))
+            own = zip(part.columns.values(), _types(part, question), common, strict=True)
+            columns = dict(zip(names, (_cast(*each) for each in own), strict=True))
             parts.append(replace(part, rows=rows, columns=columns))
     return Relation(tuple(parts), tuple(part.counts for part in parts))
+
+
+def _types(part: Part, question: Question) -> list[pa.DataType]:
+    """Return the types of a part's columns; no row is looked at."""
+    found = question.scalars.evaluate(list(part.columns.values()), part.table.slice(0, 0))
+    return [column.type for column in found]
+
+
+def _cast(column: Scalar, own: pa.DataType, wanted: pa.DataType) -> Scalar:
+    if own == wanted:
+        return column
+    return Scalar(f"cast({{0}} as {spark_name(wanted)})", ("x",)).substitute({"x": column})
 
 
 def generate(node: Generate, relation: Relation, question: Question) -> Relation:

@@ -83,19 +83,25 @@ def place_rows(
 def values_over_keys(query: Node, node: Aggregate) -> list[Scalar]:
     """Return the outputs and conditions above an aggregate that follow from its keys alone.
 
-    They are asked of every record, as the keys are: over columns of the aggregate's input.
+    They are asked of every record, as the keys are: over columns of the aggregate's input. What a
+    query within the query gives, and no other asks for, is not.
     """
     own: dict[str, Scalar] = {key_column(at): key for at, key in enumerate(node.keys)}
     overlap = node.window is not None and (node.window.overlaps or node.window.gap_us is not None)
     if node.window is not None and not overlap:
         own |= {name: Scalar.column(name) for name in WINDOW_COLUMNS}
-    found: list[Scalar] = []
+    above: list[Node] = []
     while query is not node:
-        if isinstance(query, Project):
-            found += [column.scalar for column in query.columns]
-        elif isinstance(query, Filter):
-            found.append(query.condition)
+        above.append(query)
         [query] = inputs_of(query)
+    found: list[Scalar] = []
+    columns: dict[str, Scalar] = {}  # of the last Project, over those of the aggregate
+    for each in reversed(above):
+        if isinstance(each, Filter):
+            found.append(each.condition.substitute(columns))
+        elif isinstance(each, Project):
+            columns = {one.name: one.scalar.substitute(columns) for one in each.columns}
+    found += columns.values()
     return [each.substitute(own) for each in found if each.refs and set(each.refs) <= set(own)]
 
 

@@ -38,6 +38,7 @@ class Row(NamedTuple):
     watermark: Time
     events: int = 1
     end_us: Time = -math.inf  # when it is closed
+    leaf: int = 0  # which reading of a stream in its query it came from
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Counts:
     records: int  # that are not dead
     dead: int = 0
     left_out: int = 0
-    empty: int = 0  # records of which no generator made a row, or of which conditions left none
+    empty: int = 0  # records of which the first generator made no row
+    ended: int = 0  # rows of which a later one made none, or that a condition before it left out
     made: int | None = None  # rows, by the last generator; None: there is none
     skipped: int = 0
 
@@ -79,10 +81,14 @@ class Part:
     def made_of(self, before: "Part") -> "Part":
         """Return rows that a generator made of others, counted."""
         counts = before.counts
-        records = len({row.record for row in self.rows})
-        empty = counts.records - counts.left_out - records
-        counts = replace(counts, empty=empty, made=len(self.rows), skipped=0)
-        return replace(self, counts=counts)
+        width = len(before.rows[0].coordinates) if before.rows else 0
+        parents = {row.coordinates[:width] for row in self.rows}
+        childless = len(before.rows) - len(parents)
+        if counts.made is None:
+            counts = replace(counts, empty=childless)
+        else:
+            counts = replace(counts, ended=counts.ended + counts.skipped + childless)
+        return replace(self, counts=replace(counts, made=len(self.rows), skipped=0))
 
 
 @dataclass(frozen=True)
@@ -107,14 +113,33 @@ class Relation:
 
 
 class Dead:
-    """The records that are dead for a view, as far as they are known."""
+    """The records that are dead for a view, as far as they are known.
+
+    Each leaf of its query is judged by itself: what fails in one branch of a union may be a row of
+    another.
+    """
 
     def __init__(self) -> None:
-        self.records: set[Coordinates] = set()
+        self.found: set[tuple[int, Coordinates]] = set()  # leaf and record
+        self._leaves = 0
+
+    @property
+    def records(self) -> list[Coordinates]:
+        """All of them, each once."""
+        return sorted({record for _, record in self.found})
+
+    def begin(self) -> None:
+        """Count the leaves from 0: the query is evaluated from its start."""
+        self._leaves = 0
+
+    def next_leaf(self) -> int:
+        """Return the number of the next leaf that is evaluated."""
+        self._leaves += 1
+        return self._leaves - 1
 
     def add(self, rows: Iterable[Row]) -> None:
         """Note that an expression fails on some rows."""
-        self.records |= {row.record for row in rows}
+        self.found |= {(row.leaf, row.record) for row in rows}
 
 
 @dataclass(frozen=True)

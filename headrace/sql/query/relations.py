@@ -59,8 +59,10 @@ def _bind_relation(
         return None
     if isinstance(source, exp.Subquery):
         relation = _bind_parenthesised(tree, source, names, bind, problems)
-    elif isinstance(source.this, WindowTable):
-        relation = _bind_windows(tree, source.this, names, bind, problems)
+    elif isinstance(source, exp.Table) and isinstance(source.this, WindowTable):
+        relation = _bind_relation(tree, source.this.args["source"], names, bind, problems)
+        if relation is not None:
+            relation = bind_window_table(tree, source.this, relation, problems)
     elif isinstance(source, exp.Table):
         relation = _bind_name(tree, source, names, problems)
     else:
@@ -82,14 +84,6 @@ def _bind_relation(
     # A subquery is known by its alias, a stream by its name.
     known_as = qualifier if isinstance(source, exp.Subquery) else named.name
     return replace(named, name=known_as, qualifier=qualifier)
-
-
-def _bind_windows(
-    tree: Tree, node: WindowTable, names: Names, bind: Bind, problems: list[Problem]
-) -> Relation | None:
-    """Return a relation with a window function around it."""
-    relation = _bind_relation(tree, node.args["source"], names, bind, problems)
-    return None if relation is None else bind_window_table(tree, node, relation, problems)
 
 
 def _bind_parenthesised(

@@ -45,9 +45,9 @@ class SelectBinder:
         self.scope = scope
         self.problems = problems
         self.expressions = Expressions(tree, scope)
+        self.over = OverGroups(self.expressions) if scope.relation.is_grouped else None
         self.source = scope.relation.node  # what FROM names
         self.choice: WindowChoice | None = None  # whose window is that of the groups
-        self.over = OverGroups(self.expressions) if scope.relation.is_grouped else None
 
     def bind(self) -> Node:
         """Return the node; after a problem it is not to be used."""

@@ -136,11 +136,6 @@ CREATE MATERIALIZED VIEW v AS
 SELECT id AS _events FROM payments
 -- error: case.sql:2:14: output name _events: names that start with _ are reserved; drop the underscore; write AS events
 
--- case: an output's name with a blank
-CREATE MATERIALIZED VIEW v AS
-SELECT id AS `my id` FROM payments
--- error: case.sql:2:14: output name 'my id': write a letter first, then letters, digits and underscores only; write AS my_id
-
 -- case: an output's name as a text
 CREATE MATERIALIZED VIEW v AS
 SELECT id AS 'x' FROM payments
