@@ -269,3 +269,12 @@ SELECT DISTINCT name FROM (SELECT id AS name FROM orders UNION ALL SELECT explod
 -- window: none
 -- key: key_0 = name
 -- output: name = key_0
+
+-- case: an alias of UNNEST names its single column
+CREATE MATERIALIZED VIEW v AS
+SELECT id, tag FROM orders CROSS JOIN UNNEST(tags) AS tag
+-- view: v, 0 us
+-- from: orders
+-- generate: tag = explode(tags)
+-- output: id = id
+-- output: tag = tag

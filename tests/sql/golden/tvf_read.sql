@@ -230,10 +230,10 @@ SELECT tumble(interval '1 hour') AS window, shop, count(*) AS n FROM orders GROU
 
 -- case: a window as a column by its name
 CREATE MATERIALIZED VIEW v AS
-SELECT hop(interval '2 second', interval '10 seconds') AS w, count(*) AS n FROM orders GROUP BY w
+SELECT tumble(interval '10 seconds') AS w, count(*) AS n FROM orders GROUP BY w
 -- view: v, 0 us
 -- from: orders
--- window: hopping, 10000000 us, every 2000000 us
+-- window: 10000000 us
 -- call: call_0 = count()
 -- output: w = named_struct('start', _window_start, 'end', _window_end)
 -- output: n = call_0
