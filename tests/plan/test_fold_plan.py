@@ -144,7 +144,10 @@ def test_a_version_is_part_of_the_physical_name() -> None:
     ("change", "message"),
     [
         ({"__where": "INT"}, "view v: WHERE is INT; write a condition"),
-        ({"k0": "ARRAY<STRING>"}, "view v: GROUP BY country is ARRAY<STRING>; group by a field"),
+        (
+            {"k0": "ARRAY<MAP<STRING, INT>>"},
+            "view v: GROUP BY country is ARRAY<MAP<STRING, INT>>: a MAP is no key; group by an ",
+        ),
         ({"a1": "STRING"}, "view v: sum needs a number, not STRING"),
         (
             {"__part4": "DECIMAL(20,6)"},

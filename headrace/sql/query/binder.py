@@ -30,6 +30,7 @@ from headrace.sql.query.parser import parse_query
 from headrace.sql.query.relations import bind_from, columns_text, name_columns, repeated_columns
 from headrace.sql.query.scopes import Relation, Scope
 from headrace.sql.query.select import SelectBinder
+from headrace.sql.query.syntax import name_nothing
 from headrace.sql.query.trees import Tree, aggregates_of, is_broken
 from headrace.sql.text import Refused, Source
 
@@ -154,10 +155,10 @@ class _Queries:
             self.problems += [] if problem is None else [problem]
             self.problems += refused_clauses(self.tree, left)
             branches.append(left.expression)
-            left = left.this
-            while isinstance(left, exp.Subquery) and left.is_wrapper:
-                left = left.this
+            left = _unwrapped(left.this)
         branches.append(left)
+        for branch in branches[:-1]:
+            name_nothing(_unwrapped(branch))
         bound = [(branch, self._bind_branch(branch, names)) for branch in reversed(branches)]
         relations = [relation for _, relation in bound if relation is not None]
         first = bound[0][1]
@@ -232,6 +233,13 @@ class _Queries:
         if places:
             self._add(places[0], _regrouped("an aggregate", scope.relation))
         return bool(places)
+
+
+def _unwrapped(query: exp.Expr) -> exp.Expr:
+    """Return a query without parentheses around all of it."""
+    while isinstance(query, exp.Subquery) and query.is_wrapper:
+        query = query.this
+    return query
 
 
 def _is_linear(node: Node, below: Node) -> bool:

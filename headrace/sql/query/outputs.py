@@ -11,7 +11,7 @@ from headrace.model.scalars import Scalar, escape_braces
 from headrace.sql.query.expressions import Expressions, check_functions
 from headrace.sql.query.generators import Generator, find_generator, read_generator
 from headrace.sql.query.scopes import Beside, Target, Unknown
-from headrace.sql.query.syntax import Broken, span_of
+from headrace.sql.query.syntax import Broken, names_nothing, span_of
 from headrace.sql.query.trees import Tree, is_path, path_of
 from headrace.sql.text import Refused, identifier, plain_name
 
@@ -50,7 +50,7 @@ def read_outputs(
     expressions: Expressions, select: exp.Select, *, grouped: bool, problems: list[Problem]
 ) -> Outputs:
     """Return the outputs, stars written out; problems are added."""
-    reader = _Reader(expressions, grouped=grouped)
+    reader = _Reader(expressions, grouped=grouped, needs_names=not names_nothing(select))
     for node in select.expressions:
         try:
             reader.read(node)
@@ -61,11 +61,12 @@ def read_outputs(
 
 
 class _Reader:
-    def __init__(self, expressions: Expressions, *, grouped: bool) -> None:
+    def __init__(self, expressions: Expressions, *, grouped: bool, needs_names: bool) -> None:
         self.expressions = expressions
         self.tree = expressions.tree
         self.scope = expressions.scope
         self.grouped = grouped
+        self.needs_names = needs_names
         self.outputs = Outputs()
 
     def read(self, node: exp.Expr) -> None:
@@ -201,6 +202,8 @@ class _Reader:
             name, where = _checked(tree, place, str(place.text)), tree.source.location(place.start)
             return Output(name, where, expression, has_alias=True)
         place = tree.first(node)
+        if not self.needs_names and (not is_path(node) or tree.last(node).text in COORDINATES):
+            return Output(f"column {len(self.outputs.items)}", tree.location(node), node)
         if not is_path(node):
             raise tree.refuse(
                 place, f"this output has no name; add AS name after {tree.text(node)[:40]}"

@@ -247,3 +247,17 @@ SELECT s, c, c * 2 AS twice, date_format(s, 'HH:mm') AS at FROM g WHERE c BETWEE
 -- output: c = c
 -- output: twice = c * 2
 -- output: at = date_format(s, 'HH:mm')
+
+-- case: only the first query of a union names the outputs
+CREATE MATERIALIZED VIEW v AS
+SELECT id, upper(country) AS c FROM payments UNION ALL (SELECT concat(id, 'x'), _topic FROM payments);
+-- view: v, 0 us
+-- branch: 0
+-- from: payments
+-- output: id = id
+-- output: c = upper(Country)
+-- branch: 1
+-- from: payments
+-- output: column 0 = concat(id, 'x')
+-- output: column 1 = _topic
+-- union: of 2
