@@ -72,7 +72,7 @@ def _write_stream(stream: Stream) -> dict[str, Any]:
     return said(
         name=stream.name,
         columns=[
-            said(name=each.name, type=each.type.sql, required=not each.nullable)
+            said(name=each.name, type=each.type.ddl, required=not each.nullable)
             for each in stream.columns
         ],
         topic=stream.topic,

@@ -12,7 +12,7 @@ The expressions are RE2's: no backtracking, so hostile text cannot make matching
 one more freedom than the sample: keys after the first may be missing unless they are NOT NULL.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from headrace.schema.types import Column, DataType
 
@@ -127,7 +127,7 @@ def _structure(type: DataType, timestamps: str) -> object | None:
         return {"utc": "TIMESTAMP", "zoned": "TIMESTAMPTZ"}.get(timestamps, "BIGINT")
     if type.is_orderable:
         return "DOUBLE" if type.kind == "FLOAT" else type.duckdb
-    if timestamps in _SINCE_1970 and _holds_timestamp(type):
+    if timestamps in _SINCE_1970 and type.holds_timestamp:
         return None  # numbers within lists and structs are not made timestamps
     parts = [_structure(part, timestamps) for part in type.parts]
     if None in parts:
@@ -139,22 +139,20 @@ def _structure(type: DataType, timestamps: str) -> object | None:
 
 def _object_pattern(
     types: Mapping[str, DataType],
-    required: set[str],
+    required: Collection[str],
     members: Mapping[str, object],
     timestamps: str,
 ) -> str | None:
-    if not required <= members.keys():
+    if not members.keys() >= set(required):
         return None
     pattern = ""
     for index, (name, sample) in enumerate(members.items()):
         if not _is_plain(name):
             return None
         if name in types:
-            value = _value_pattern(types[name], sample, timestamps)
+            value = _part_pattern(types[name], sample, timestamps, required=name in required)
             if value is None:
                 return None
-            if name not in required:
-                value = f"(?:{value}|null)"
         else:
             value = _ANY if isinstance(sample, list | dict) else _ANY_SCALAR
         member = f'"{_escape(name)}"{_COLON}{value}'
@@ -165,16 +163,30 @@ def _object_pattern(
     return rf"\{{{pattern}\}}"
 
 
+def _part_pattern(type: DataType, sample: object, timestamps: str, *, required: bool) -> str | None:
+    """Return the texts of a value that may be null, unless it is required."""
+    value = _value_pattern(type, sample, timestamps)
+    if required:
+        return value
+    if value is None:
+        # A struct with a NOT NULL field shows by a sample only how it is written.
+        return "null" if sample is None else None
+    return f"(?:{value}|null)"
+
+
 def _value_pattern(type: DataType, sample: object, timestamps: str) -> str | None:
     if type.kind == "ARRAY":
         elements = sample if isinstance(sample, list) else []
         first = next((element for element in elements if element is not None), None)
-        element = _value_pattern(type.parts[0], first, timestamps)
-        return None if element is None else _list_of(f"(?:{element}|null)")
+        element = _part_pattern(type.parts[0], first, timestamps, required=0 in type.required)
+        if element is None:
+            return None if elements else r"\[\]"
+        return _list_of(element)
     if type.kind == "STRUCT":
         members = sample if isinstance(sample, dict) else {}
         types = dict(zip(type.names, type.parts, strict=True))
-        return _object_pattern(types, set(), members, timestamps)
+        required = {type.names[number] for number in type.required}
+        return _object_pattern(types, required, members, timestamps)
     if type.kind == "TIMESTAMP":
         return _TIMESTAMPS[timestamps]
     if type.kind == "DECIMAL":
@@ -205,10 +217,6 @@ def _decimal_digits(whole_digits: int, decimals: int) -> str:
 
 def _quotable(number: str) -> str:
     return f'(?:{number}|"{number}")'
-
-
-def _holds_timestamp(type: DataType) -> bool:
-    return type.kind == "TIMESTAMP" or any(map(_holds_timestamp, type.parts))
 
 
 def _is_plain(name: str) -> bool:

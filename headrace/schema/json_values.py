@@ -208,12 +208,15 @@ def _to_timestamp_since_1970(value: object, unit_name: str, unit: int) -> dateti
 
 def _make_array_converter(type: DataType, timestamp_format: str | None) -> Convert:
     convert = make_converter(type.parts[0], timestamp_format)
+    required = 0 in type.required
 
     def to_array(value: object) -> list[object]:
         if not isinstance(value, list):
             raise Dead(f"{show(value)} is not an array")
         elements: list[object] = []
         for index, element in enumerate(value):
+            if element is None and required:
+                raise Dead("is null, and the elements are NOT NULL", f"[{index}]")
             try:
                 elements.append(None if element is None else convert(element))
             except Dead as dead:
@@ -225,12 +228,15 @@ def _make_array_converter(type: DataType, timestamp_format: str | None) -> Conve
 
 def _make_map_converter(type: DataType, timestamp_format: str | None) -> Convert:
     convert_key, convert_value = (make_converter(part, timestamp_format) for part in type.parts)
+    required = 1 in type.required
 
     def to_map(value: object) -> list[tuple[object, object]]:
         if not isinstance(value, dict):
             raise Dead(f"{show(value)} is not an object")
         entries: dict[object, object] = {}
         for key, part in value.items():
+            if part is None and required:
+                raise Dead("is null, and the values are NOT NULL", f"[{show(key)}]")
             try:
                 # Two keys may be one value ("1" and "1.0"): the last counts here too.
                 entries[convert_key(key)] = None if part is None else convert_value(part)
@@ -243,16 +249,19 @@ def _make_map_converter(type: DataType, timestamp_format: str | None) -> Convert
 
 def _make_struct_converter(type: DataType, timestamp_format: str | None) -> Convert:
     converters = [
-        (name, make_converter(part, timestamp_format))
-        for name, part in zip(type.names, type.parts, strict=True)
+        (name, make_converter(part, timestamp_format), number in type.required)
+        for number, (name, part) in enumerate(zip(type.names, type.parts, strict=True))
     ]
 
     def to_struct(value: object) -> dict[str, object]:
         if not isinstance(value, dict):
             raise Dead(f"{show(value)} is not an object")
         fields: dict[str, object] = {}
-        for name, convert in converters:
+        for name, convert, required in converters:
             part = value.get(name)
+            if part is None and required:
+                problem = "is null" if name in value else "is missing"
+                raise Dead(f"{problem}, and the field is NOT NULL", name)
             try:
                 fields[name] = None if part is None else convert(part)
             except Dead as dead:

@@ -148,24 +148,31 @@ def _split_items(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
     items: list[tuple[Token, ...]] = []
     begin = depth = 0
     for index, token in enumerate(tokens):
-        depth += nesting(token)
-        if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
-            if set(token.text) == {"<"}:
-                depth += len(token.text)
-            elif set(token.text) == {">"}:
-                depth -= len(token.text)
+        depth += _depth(token)
         if depth == 0 and token.token_type == TokenType.COMMA:
             items.append(tuple(tokens[begin:index]))
             begin = index + 1
     return [*items, tuple(tokens[begin:])]
 
 
+def _depth(token: Token) -> int:
+    """Return by how many parentheses, or `<` within types, a token leads in; out: below 0."""
+    if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+        if set(token.text) == {"<"}:
+            return len(token.text)
+        if set(token.text) == {">"}:
+            return -len(token.text)
+    return nesting(token)
+
+
 def _read_column(cursor: Cursor) -> Column:
     name = cursor.take_name("name of a column")
     begin = cursor.at
-    while not (cursor.done or cursor.next_is("NOT") or cursor.next_is("NULL")):
+    depth = 0
+    while not cursor.done and (depth or not (cursor.next_is("NOT") or cursor.next_is("NULL"))):
         token = cursor.take("the type")
-        if cursor.at - begin > 1 and word(token).partition(" ")[0] in _NOT_TYPES:
+        depth += _depth(token)
+        if not depth and cursor.at - begin > 1 and word(token).partition(" ")[0] in _NOT_TYPES:
             raise cursor.source.refuse(
                 token,
                 f"column {name.text}: {word(token)} is not supported; after the type only "

@@ -32,6 +32,16 @@ SCHEMAS: list[tuple[list[str], str | None]] = [
     (["TIMESTAMP", "ARRAY<TIMESTAMP>"], "millis"),
     (["TIMESTAMP"], "micros"),
     (["MAP<INT, STRING>", "BINARY", "INT"], None),
+    (
+        [
+            *("ARRAY<BIGINT NOT NULL>", "STRUCT<x: INT NOT NULL, y: STRING>", "STRING"),
+            *(
+                "ARRAY<STRUCT<x: INT, y: STRING NOT NULL> NOT NULL>",
+                "STRUCT<x: ARRAY<INT NOT NULL>>",
+            ),
+        ],
+        None,
+    ),
 ]
 BATCHES = 4
 BATCH_RECORDS = 300

@@ -55,7 +55,7 @@ def read_cases(file: str) -> list[Case]:
 
 def dump_stream(stream: Stream) -> list[str]:
     columns = ", ".join(
-        f"{each.name} {each.type.sql}{'' if each.nullable else ' NOT NULL'}"
+        f"{each.name} {each.type.ddl}{'' if each.nullable else ' NOT NULL'}"
         for each in stream.columns
     )
     time = f", time {stream.event_time} - {stream.delay_us} us" if stream.event_time else ""

@@ -55,8 +55,14 @@ CREATE STREAM a (x INTT, y STRING)
 -- error: case.sql:1:20: column x: there is no type INTT; the types are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL, STRING, BINARY, DATE, TIMESTAMP, ARRAY, MAP, STRUCT
 
 -- case: a type of another database
-CREATE STREAM a (x VARCHAR(10))
--- error: case.sql:1:20: column x: VARCHAR is not a type of Headrace: write STRING, which has no limit of length
+CREATE STREAM a (x UUID);
+CREATE STREAM b (x VARCHAR(0));
+CREATE STREAM c (x TIMESTAMP(12) NOT NULL);
+CREATE STREAM d (x STRUCT<y: INT NOT NULLABLE>);
+-- error: case.sql:1:20: column x: UUID is not a type of Headrace: write STRING
+-- error: case.sql:2:20: column x: VARCHAR(0) is not a type; write 1 to 2147483647, or STRING
+-- error: case.sql:3:20: column x: TIMESTAMP(12) is not a type; write 0 to 9, or TIMESTAMP
+-- error: case.sql:4:20: column x: 'STRUCT < y : INT NOT NULLABLE >' is not a type: NULL is missing after NOT
 
 -- case: a column without a type
 CREATE STREAM a (x, y INT)
