@@ -72,7 +72,13 @@ def _write_stream(stream: Stream) -> dict[str, Any]:
     return said(
         name=stream.name,
         columns=[
-            said(name=each.name, type=each.type.ddl, required=not each.nullable)
+            said(
+                name=each.name,
+                type=each.type.ddl,
+                required=not each.nullable,
+                path=list(each.path),
+                format=each.format,
+            )
             for each in stream.columns
         ],
         topic=stream.topic,
@@ -112,9 +118,11 @@ def _read_stream(form: Form) -> Stream:
 def _read_column(form: Form) -> Column:
     name = form.text("name")
     try:
-        return Column(name, parse_type(form.text("type")), not form.flag("required"))
+        type_ = parse_type(form.text("type"))
     except ValueError as error:
         raise form.refuse(f"has a type that is not known ({error})") from error
+    nullable = not form.flag("required")
+    return Column(name, type_, nullable, form.steps("path"), form.optional_text("format"))
 
 
 def _write_view(view: View) -> dict[str, Any]:

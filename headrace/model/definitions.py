@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from headrace.errors import Location
 from headrace.model.graph import readers_of, window_of
 from headrace.model.nodes import Node
+from headrace.schema.json_places import show_place
+from headrace.schema.json_values import unit_of
 from headrace.schema.types import Column
 
 __all__ = [
@@ -50,6 +52,20 @@ class Stream:
     timestamp_format: str | None = None  # None: ISO 8601; else seconds, millis or micros since 1970
     sql: str = ""  # the statement as written, for people
     location: Location = field(default=Location("", 1, 1), compare=False)
+
+    @property
+    def time_read(self) -> tuple[str, str | None] | None:
+        """The event time: its column, and how it is read, if not as ISO 8601 under its name.
+
+        None: there is none. What was learnt of one time, markers say, is nothing to another.
+        """
+        if self.event_time is None:
+            return None
+        column = next((each for each in self.columns if each.name == self.event_time), None)
+        written = unit_of(column, self.timestamp_format) if column else self.timestamp_format
+        if column is None or not column.path:
+            return self.event_time, written
+        return self.event_time, f"{written or 'iso8601'} from {show_place(column.path)}"
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from headrace.model.scalars import columns_of
 from headrace.model.sinks import sink_problems
 from headrace.model.traits import traits_of
 from headrace.model.windows import window_faults
+from headrace.schema.types import TIMESTAMP_FORMATS as COLUMN_FORMATS
+from headrace.schema.types import Column
 
 __all__ = [
     "FORMATS",
@@ -28,7 +30,7 @@ __all__ = [
 ]
 
 FORMATS = ("json",)
-TIMESTAMP_FORMATS = ("seconds", "millis", "micros")
+TIMESTAMP_FORMATS = ("seconds", "millis", "micros")  # of a stream; ISO 8601 is not said
 EMITS = ("changes", "every", "final")
 LATE_POLICIES = ("topic", "drop", "fold")
 DUPLICATES = ("drop", "topic")
@@ -67,6 +69,8 @@ def validate_stream(stream: Stream, locations: Locations | None = None) -> list[
     if not stream.columns:
         findings.add("name", f"stream {stream.name} has no columns; write at least one")
     findings.add_names("column", [column.name for column in stream.columns])
+    for index, column in enumerate(stream.columns):
+        findings.add(f"column {index}", _format_fault(column))
     names = [column.name for column in stream.columns]
     if stream.format not in FORMATS:
         findings.add("format", f"format {stream.format!r} is not built yet; write format = 'json'")
@@ -93,6 +97,24 @@ def validate_stream(stream: Stream, locations: Locations | None = None) -> list[
         findings.add("watermark", "the watermark's delay is negative; write 0 or more")
     _check_unique(findings, stream)
     return findings.problems
+
+
+def _format_fault(column: Column) -> str | None:
+    if column.format is None:
+        return None
+    name = column.name
+    if not column.type.holds_timestamp:
+        return (
+            f"column {name}: FORMAT says how timestamps are written, and {column.type.sql} has "
+            f"none; remove it, or write {name} TIMESTAMP FORMAT '{column.format}'"
+        )
+    if column.format not in COLUMN_FORMATS:
+        return (
+            f"column {name}: FORMAT {column.format!r} is not known; write 'iso8601', 'seconds', "
+            "'millis' or 'micros' (since 1970). For other texts read a STRING, and compute the "
+            f"time from it: {name} TIMESTAMP AS to_timestamp(<column>, 'yyyy-MM-dd HH:mm:ss')"
+        )
+    return None
 
 
 def _check_unique(findings: _Findings, stream: Stream) -> None:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from headrace.schema.json_text import Dead, Number, show, write_text
-from headrace.schema.types import DataType
+from headrace.schema.types import Column, DataType
 
-__all__ = ["TIMESTAMP_UNITS", "Convert", "make_converter"]
+__all__ = ["TIMESTAMP_UNITS", "Convert", "make_converter", "unit_of"]
 
 Convert = Callable[[object], object]
 
@@ -57,6 +57,13 @@ class Exact(NamedTuple):
         """Return the number times a power of ten that makes it whole."""
         assert self.exponent + power >= 0
         return int(f"{self.sign}{self.digits or '0'}{'0' * (self.exponent + power)}")
+
+
+def unit_of(column: Column, timestamp_format: str | None) -> str | None:
+    """Return the unit of a column's timestamps; None: they are ISO 8601."""
+    if column.format is None:
+        return timestamp_format
+    return None if column.format == "iso8601" else column.format
 
 
 def make_converter(type: DataType, timestamp_format: str | None) -> Convert:

@@ -19,7 +19,19 @@ from typing import Literal, get_args
 
 import pyarrow as pa
 
-__all__ = ["Column", "DataType", "Kind", "parse_type"]
+__all__ = [
+    "TIMESTAMP_FORMATS",
+    "Column",
+    "DataType",
+    "Kind",
+    "Step",
+    "parse_type",
+]
+
+#: A step on the way to a value within a record: a key, or an index of an array.
+Step = str | int
+#: How timestamps are written: as text, or as numbers since 1970.
+TIMESTAMP_FORMATS = ("iso8601", "seconds", "millis", "micros")
 
 Kind = Literal[
     "BOOLEAN",
@@ -224,11 +236,17 @@ class DataType:
 
 @dataclass(frozen=True)
 class Column:
-    """A column's name, as in the JSON (case counts), its type, and whether it may be null."""
+    """A column's name, its type, and whether it may be null.
+
+    It stands in the record at `path`, else under its name; case counts. `format` says how its
+    timestamps are written; None: as the stream says.
+    """
 
     name: str
     type: DataType
     nullable: bool = True
+    path: tuple[Step, ...] = ()
+    format: str | None = None  # one of TIMESTAMP_FORMATS
 
 
 def parse_type(text: str) -> DataType:

@@ -56,6 +56,8 @@ def read_cases(file: str) -> list[Case]:
 def dump_stream(stream: Stream) -> list[str]:
     columns = ", ".join(
         f"{each.name} {each.type.ddl}{'' if each.nullable else ' NOT NULL'}"
+        + (f" at {list(each.path)}" if each.path else "")
+        + (f" in {each.format}" if each.format else "")
         for each in stream.columns
     )
     time = f", time {stream.event_time} - {stream.delay_us} us" if stream.event_time else ""

@@ -46,3 +46,17 @@ CREATE STREAM a (t TIMESTAMP(3) NOT NULL, u TIMESTAMP_LTZ(9), v TIMESTAMP(3) WIT
 CREATE STREAM a (s STRUCT<x: INT NOT NULL, y STRING> NOT NULL, l ARRAY<STRUCT<z BIGINT NOT NULL> NOT NULL>,
   m MAP<STRING, ARRAY<INT NOT NULL> NOT NULL>)
 -- stream: a (s STRUCT<x: INT NOT NULL, y: STRING> NOT NULL, l ARRAY<STRUCT<z: BIGINT NOT NULL> NOT NULL>, m MAP<STRING, ARRAY<INT NOT NULL> NOT NULL>) from a, key None, timestamps None
+
+-- case: keys and paths other than the column's name
+CREATE STREAM a (raw STRING FROM '@timestamp', ts TIMESTAMP FROM '$.meta.ts' NOT NULL, price DECIMAL(8,2) NOT NULL FROM '$.items[0].price',
+  again STRING FROM '@timestamp', quoted INT FROM "$['a key'].b", own INT FROM 'own', same INT FROM '$.same', WATERMARK FOR ts AS ts)
+-- stream: a (raw STRING at ['@timestamp'], ts TIMESTAMP NOT NULL at ['meta', 'ts'], price DECIMAL(8,2) NOT NULL at ['items', 0, 'price'], again STRING at ['@timestamp'], quoted INT at ['a key', 'b'], own INT, same INT) from a, time ts - 0 us, key None, timestamps None
+
+-- case: a format for each column
+CREATE STREAM a (t TIMESTAMP FORMAT 'millis', u TIMESTAMP FROM '@u' FORMAT 'ISO8601' NOT NULL, v ARRAY<TIMESTAMP> NOT NULL FORMAT 'seconds', `format` INT, `from` INT)
+WITH (timestamp_format = 'micros')
+-- stream: a (t TIMESTAMP in millis, u TIMESTAMP NOT NULL at ['@u'] in iso8601, v ARRAY<TIMESTAMP> NOT NULL in seconds, format INT, from INT) from a, key None, timestamps micros
+
+-- case: the default format may be said
+CREATE STREAM a (t TIMESTAMP) WITH (timestamp_format = 'iso8601')
+-- stream: a (t TIMESTAMP) from a, key None, timestamps None
