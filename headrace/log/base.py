@@ -26,6 +26,7 @@ __all__ = [
     "APPENDS",
     "DEFAULT_PARTITIONS",
     "MAX_RECORD_BYTES",
+    "PRODUCED",
     "RECORDS",
     "Acks",
     "Append",
@@ -53,6 +54,9 @@ APPENDS = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", H
 RECORDS = pa.schema(
     [("offset", pa.int64()), ("arrival", pa.timestamp("us", "UTC")), *list(APPENDS)]
 )
+
+#: A further column, where a log has the times that producers say instead of arrivals.
+PRODUCED = pa.field("produced", RECORDS.field("arrival").type)
 
 #: Who must have a record before `append` returns: one (written), or all (durable and visible).
 Acks = Literal[1, "all"]

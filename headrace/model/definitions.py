@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from headrace.errors import Location
 from headrace.model.graph import readers_of, window_of
-from headrace.model.nodes import Node
+from headrace.model.nodes import ARRIVAL, Node
 from headrace.schema.json_places import show_place
 from headrace.schema.json_values import unit_of
 from headrace.schema.types import Column
@@ -41,7 +41,7 @@ class Stream:
     columns: tuple[Column, ...]
     topic: str
     format: str = "json"
-    event_time: str | None = None  # the column named by WATERMARK FOR
+    event_time: str | None = None  # the column named by WATERMARK FOR, or ARRIVAL
     delay_us: int = 0  # of an adaptive watermark: the one it begins with, its largest
     adaptive: Adaptive | None = None
     idle_timeout_us: int = DEFAULT_IDLE_TIMEOUT_US
@@ -61,6 +61,8 @@ class Stream:
         """
         if self.event_time is None:
             return None
+        if self.event_time == ARRIVAL:
+            return ARRIVAL, None
         column = next((each for each in self.columns if each.name == self.event_time), None)
         written = unit_of(column, self.timestamp_format) if column else self.timestamp_format
         if column is None or not column.path:

@@ -171,6 +171,8 @@ def _unique_fault(stream: Stream, name: str) -> str | None:
 
 
 def _event_time_fault(stream: Stream, name: str) -> str | None:
+    if name == nodes.ARRIVAL:
+        return None
     column = next((column for column in stream.columns if column.name == name), None)
     if column is None:
         known = [column.name for column in stream.columns]

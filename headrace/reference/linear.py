@@ -7,7 +7,16 @@ from dataclasses import replace
 import pyarrow as pa
 
 from headrace.model.definitions import Stream
-from headrace.model.nodes import WATERMARK, Deduplicate, Filter, Generate, Project, Scan
+from headrace.model.nodes import (
+    ARRIVAL,
+    COORDINATES,
+    WATERMARK,
+    Deduplicate,
+    Filter,
+    Generate,
+    Project,
+    Scan,
+)
 from headrace.model.scalars import Scalar
 from headrace.reference.relations import Part, Question, Relation, Row, ask
 from headrace.reference.streams import Readable, split_duplicates
@@ -31,6 +40,8 @@ def deduplicate(node: Deduplicate, question: Question) -> Relation:
 def _records(stream: Stream, records: Sequence[Readable]) -> Relation:
     rows = [Row(record.place, record.event_us, record.watermark) for record in records]
     schema = pa.schema([(column.name, column.type.arrow) for column in stream.columns])
+    if stream.event_time == ARRIVAL:
+        schema = schema.append(pa.field(ARRIVAL, COORDINATES[ARRIVAL].arrow))
     table = pa.Table.from_pylist([record.values for record in records], schema=schema)
     watermarks = [None if math.isinf(row.watermark) else int(row.watermark) for row in rows]
     table = table.append_column(WATERMARK, pa.array(watermarks, pa.timestamp("us", "UTC")))

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from headrace.log.base import Partition
 from headrace.model.definitions import Stream
+from headrace.model.nodes import ARRIVAL
 from headrace.reference.clocks import Marker, PartitionClock
 from headrace.reference.duplicates import Memory
-from headrace.reference.windows import to_us
+from headrace.reference.windows import to_datetime, to_us
 from headrace.schema.json_strict import Dead, decode_strict
 
 __all__ = [
@@ -34,6 +35,7 @@ class Record(NamedTuple):
     arrival_us: int | None  # None: the log did not stamp it
     key: bytes | None
     value: bytes | None
+    produced_us: int | None = None  # by the producer's clock, where the log did not stamp it
 
 
 class Readable(NamedTuple):
@@ -81,11 +83,22 @@ def read_stream(
                 values = decode_strict(stream.columns, record.value, stream.timestamp_format)
             except Dead:
                 dead.append(place)
+                continue
+            if stream.event_time == ARRIVAL:
+                values[ARRIVAL] = _log_time(record)
+            if stream.event_time is not None and values[stream.event_time] is None:
+                dead.append(place)
             else:
                 readable.append(_read(stream, clock, place, record.arrival_us, values))
         clock.reach(math.inf)
         watermarks.append(clock.watermark)
     return StreamRead(stream, readable, dead, min(watermarks, default=-math.inf))
+
+
+def _log_time(record: Record) -> datetime | None:
+    """Return the time of a record as the log has it."""
+    time_us = record.produced_us if record.arrival_us is None else record.arrival_us
+    return None if time_us is None else to_datetime(time_us)
 
 
 def _read(

@@ -7,6 +7,7 @@ from sqlglot import Token
 
 from headrace.errors import Location, Problem
 from headrace.model.definitions import DEFAULT_IDLE_TIMEOUT_US, Stream
+from headrace.model.nodes import ARRIVAL
 from headrace.model.validate import validate_stream
 from headrace.schema.types import Column
 from headrace.sql.columns import read_column, split_columns
@@ -91,6 +92,9 @@ def _build(
     def column(written: str | None) -> str | None:
         return None if written is None else spelling.get(written.lower(), written)
 
+    def time(written: str) -> str | None:
+        return ARRIVAL if written.lower() == ARRIVAL else column(written)
+
     topic, encoding, written = text("topic"), text("format"), text("timestamp_format")
     watermark = body.watermark
     return Stream(
@@ -98,7 +102,7 @@ def _build(
         columns=tuple(body.columns),
         topic=name.text if topic is None else topic,
         format="json" if encoding is None else encoding.lower(),
-        event_time=column(watermark.column.text) if watermark else None,
+        event_time=time(watermark.column.text) if watermark else None,
         delay_us=watermark.delay_us if watermark else 0,
         adaptive=watermark.adaptive if watermark else None,
         idle_timeout_us=idle_timeout_us,

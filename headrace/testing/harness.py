@@ -323,7 +323,7 @@ def _event_time(stream: Stream | None, value: bytes | None) -> datetime | None:
         return None
     columns = [column for column in stream.columns if column.name == stream.event_time]
     try:
-        found = decode_strict(columns, value, stream.timestamp_format)[stream.event_time]
+        found = decode_strict(columns, value, stream.timestamp_format).get(stream.event_time)
     except Dead:
         return None  # a broken record keeps the arrival of the one before it
     return found if isinstance(found, datetime) else None

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from headrace import errors
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.errors import HeadraceError
-from headrace.log.base import RECORDS, Partition, Range
+from headrace.log.base import PRODUCED, RECORDS, Partition, Range
 from headrace.model.definitions import Stream
+from headrace.model.nodes import ARRIVAL
 from headrace.schema.json import Decoded, JsonDecoder
 from headrace.time.clocks import NEVER, UNKNOWN, Clock, Mark, Micros, moves, stamp
 from headrace.time.lateness import BUCKETS, count_lateness
@@ -26,12 +27,15 @@ __all__ = [
     "failure",
     "gather",
     "input_schema",
+    "log_times",
     "raise_failure",
 ]
 
 # Decoding costs some milliseconds per call, whatever its size: small stored batches are joined.
 _GATHER_RECORDS = 131_072
 _GATHER_BYTES = 16 << 20
+
+_TIMELESS = "_arrival: the log has no time for this record, and it is the event time"
 
 _STAMPS = [
     ("__partition", pa.int32()),
@@ -59,6 +63,24 @@ def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
             waiting, records, size = [], 0, 0
     if waiting:
         yield pa.Table.from_batches(waiting, RECORDS)
+
+
+def log_times(records: pa.Table) -> pa.ChunkedArray:
+    """Return the times of records as the log has them: of arrival, else as producers say."""
+    arrivals = records["arrival"]
+    if arrivals.null_count and PRODUCED.name in records.column_names:
+        return pc.coalesce(arrivals, records[PRODUCED.name])
+    return arrivals
+
+
+def _bury_timeless(records: pa.Table, decoded: Decoded) -> Decoded:
+    times = log_times(records)
+    if not times.null_count:
+        return decoded
+    timeless = pc.is_null(times).to_numpy()
+    timeless[decoded.dead.to_numpy()] = False
+    indices = np.flatnonzero(timeless)
+    return decoded.bury(indices, [_TIMELESS] * len(indices))
 
 
 class Clocks(NamedTuple):
@@ -176,6 +198,8 @@ class Stamper:
 
     def accept(self, records: pa.Table, decoded: Decoded) -> Decoded:
         """Take a batch that was decoded together with others, and keep what is dead."""
+        if self.stream.event_time == ARRIVAL:
+            decoded = _bury_timeless(records, decoded)
         if len(decoded.dead):
             offsets = records["offset"].take(decoded.dead).combine_chunks()
             self._dead.append(SideRecords(offsets, decoded.reasons))
@@ -230,7 +254,10 @@ class Stamper:
 
     def _stamp(self, records: pa.Table, decoded: Decoded, readable: np.ndarray) -> np.ndarray:
         """Return the watermarks of a batch, and move the clock over it."""
-        event_times = decoded.rows[self.stream.event_time].cast(pa.int64())
+        if self.stream.event_time == ARRIVAL:
+            event_times = log_times(records).cast(pa.int64())
+        else:
+            event_times = decoded.rows[self.stream.event_time].cast(pa.int64())
         arrivals = records["arrival"].cast(pa.int64())
         moves_us = moves(
             pc.fill_null(event_times, NEVER).to_numpy(zero_copy_only=False),

@@ -60,3 +60,7 @@ WITH (timestamp_format = 'micros')
 -- case: the default format may be said
 CREATE STREAM a (t TIMESTAMP) WITH (timestamp_format = 'iso8601')
 -- stream: a (t TIMESTAMP) from a, key None, timestamps None
+
+-- case: the event time is when the log took a record
+CREATE STREAM a (x INT, WATERMARK FOR _ARRIVAL AS _arrival - INTERVAL 5 SECONDS)
+-- stream: a (x INT) from a, time _arrival - 5000000 us, key None, timestamps None
