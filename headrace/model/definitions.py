@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from headrace.errors import Location
 from headrace.model.graph import readers_of, window_of
 from headrace.model.nodes import ARRIVAL, Node
+from headrace.model.scalars import Scalar
 from headrace.schema.json_places import show_place
 from headrace.schema.json_values import unit_of
-from headrace.schema.types import Column
+from headrace.schema.types import Column, DataType
 
 __all__ = [
     "DEFAULT_IDLE_TIMEOUT_US",
     "Adaptive",
+    "Computed",
     "Project",
     "Sink",
     "Stream",
@@ -31,6 +33,20 @@ class Adaptive:
 
     share: str  # a decimal between 0 and 1, as written
     max_us: int
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A column that is a name for an expression over the columns that a stream declares.
+
+    With a `type`, the expression is a cast to it. `at` says how many columns are declared before.
+    """
+
+    name: str
+    scalar: Scalar
+    type: DataType | None = None
+    at: int = 0
+    location: Location = field(default=Location("", 1, 1), compare=False)
 
 
 @dataclass(frozen=True)
@@ -50,8 +66,32 @@ class Stream:
     duplicates: str = "drop"  # or "topic": kept in <stream>.duplicate
     key: str | None = None  # the column that producers use as the record's key
     timestamp_format: str | None = None  # None: ISO 8601; else seconds, millis or micros since 1970
+    computed: tuple[Computed, ...] = ()
     sql: str = ""  # the statement as written, for people
     location: Location = field(default=Location("", 1, 1), compare=False)
+
+    @property
+    def outline(self) -> tuple[tuple[str, DataType | None], ...]:
+        """All columns as they were written, with their types; None: only Spark knows it."""
+        found: list[tuple[str, DataType | None]] = []
+        waiting = list(self.computed)
+        for number, column in enumerate((*self.columns, None)):
+            while waiting and waiting[0].at <= number:
+                found.append((waiting[0].name, waiting.pop(0).type))
+            if column is not None:
+                found.append((column.name, column.type))
+        return tuple(found)
+
+    @property
+    def eager(self) -> tuple[Computed, ...]:
+        """The computed columns that are needed to read a record: its event time, its unique id."""
+        return tuple(each for each in self.computed if each.name in (self.event_time, self.unique))
+
+    @property
+    def scanned(self) -> tuple[Column, ...]:
+        """The columns that a record is read with: those declared, and the eager ones."""
+        computed = (Column(each.name, each.type, False) for each in self.eager if each.type)
+        return (*self.columns, *computed)
 
     @property
     def time_read(self) -> tuple[str, str | None] | None:
@@ -63,6 +103,9 @@ class Stream:
             return None
         if self.event_time == ARRIVAL:
             return ARRIVAL, None
+        for each in self.eager:
+            if each.name == self.event_time:
+                return each.name, f"as {each.scalar.render(str)}"
         column = next((each for each in self.columns if each.name == self.event_time), None)
         written = unit_of(column, self.timestamp_format) if column else self.timestamp_format
         if column is None or not column.path:

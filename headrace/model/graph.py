@@ -3,10 +3,23 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headrace.model.nodes import Aggregate, Deduplicate, Node, Scan, Window, inputs_of
+from headrace.model.nodes import (
+    COORDINATES,
+    WATERMARK,
+    Aggregate,
+    Deduplicate,
+    Named,
+    Node,
+    Project,
+    Scan,
+    Window,
+    inputs_of,
+)
+from headrace.model.scalars import Scalar
 
 if TYPE_CHECKING:  # which itself asks this module what its views read
-    from headrace.model.definitions import Project, Stream, View
+    from headrace.model.definitions import Project as Definitions
+    from headrace.model.definitions import Stream, View
 
 __all__ = [
     "aggregate_of",
@@ -26,11 +39,21 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def relation_of(stream: "Stream") -> Node:
-    """Return what FROM a stream means: its records, without duplicates if it has a unique id."""
-    scan = Scan(stream.name)
-    if stream.unique is None:
-        return scan
-    return Deduplicate(scan, stream.unique, stream.unique_within_us)
+    """Return what FROM a stream means: its records, without duplicates if it has a unique id.
+
+    Above them its computed columns are given their names, but for those that it is read with.
+    """
+    records: Node = Scan(stream.name)
+    if stream.unique is not None:
+        records = Deduplicate(Scan(stream.name), stream.unique, stream.unique_within_us)
+    scanned = {column.name for column in stream.scanned}
+    scalars = {each.name: each.scalar for each in stream.computed if each.name not in scanned}
+    if not scalars:
+        return records
+    own = (*COORDINATES, *([] if stream.event_time is None else [WATERMARK]))
+    names = (*(name for name, _ in stream.outline), *own)
+    columns = (Named(name, scalars.get(name) or Scalar.column(name)) for name in names)
+    return Project(records, tuple(columns))
 
 
 def streams_of(node: Node) -> tuple[str, ...]:
@@ -55,6 +78,6 @@ def window_of(node: Node) -> Window | None:
     return None if aggregate is None else aggregate.window
 
 
-def readers_of(project: "Project", name: str) -> tuple["View", ...]:
+def readers_of(project: "Definitions", name: str) -> tuple["View", ...]:
     """Return the views that read a definition."""
     return tuple(view for view in project.views if name in streams_of(view.query))

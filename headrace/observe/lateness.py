@@ -1,6 +1,7 @@
 """How late the records of a stream come, measured over its whole log, and what a delay would do.
 
-It needs no engine and no store: the log is read, decoded and stamped as a turn does it.
+It needs no engine and no store: the log is read, decoded and stamped as a turn does it. It needs
+Spark only where the event time is computed.
 """
 
 from collections.abc import Callable
@@ -9,8 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from headrace.engine.gears.computing import ComputingDecoder
 from headrace.engine.gears.stamping import Stamper, gather
+from headrace.engine.spark.session import start_spark
 from headrace.engine.time.timekeeping import Timekeeper
+from headrace.engine.unit import Decoder
 from headrace.log.base import Log, Range
 from headrace.model.definitions import Stream
 from headrace.schema.json import JsonDecoder
@@ -72,7 +76,12 @@ def measure_lateness(
     time = Timekeeper(log)
     time.read()
     wanted = frozenset({stream.event_time})
-    decoder = JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
+    # Spark is asked only where it computes the event time.
+    decoder: Decoder = (
+        ComputingDecoder(stream, wanted, start_spark())
+        if stream.eager
+        else JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
+    )
     counts = np.zeros(BUCKETS, np.int64)
     dead = unguarded = delay_us = done = 0
     extents = sorted(log.extents(stream.topic).items())
@@ -89,7 +98,7 @@ def measure_lateness(
             counts_lateness=True,
         )
         for batch in gather(log.read(Range(partition, first, end))):
-            stamper.stamp(batch, stamper.decode(batch))
+            stamper.stamp(batch, stamper.accept(batch, decoder.decode(batch["value"])))
             on_progress(done + batch["offset"][-1].as_py() + 1 - first, total)
         summary = stamper.summary()
         done += end - first

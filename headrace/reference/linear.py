@@ -39,7 +39,7 @@ def deduplicate(node: Deduplicate, question: Question) -> Relation:
 
 def _records(stream: Stream, records: Sequence[Readable]) -> Relation:
     rows = [Row(record.place, record.event_us, record.watermark) for record in records]
-    schema = pa.schema([(column.name, column.type.arrow) for column in stream.columns])
+    schema = pa.schema([(column.name, column.type.arrow) for column in stream.scanned])
     if stream.event_time == ARRIVAL:
         schema = schema.append(pa.field(ARRIVAL, COORDINATES[ARRIVAL].arrow))
     table = pa.Table.from_pylist([record.values for record in records], schema=schema)

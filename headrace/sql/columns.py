@@ -1,4 +1,7 @@
-"""`name TYPE [FROM 'place'] [FORMAT 'format'] [NOT NULL]`: one column of a stream."""
+"""`name TYPE [FROM 'place'] [FORMAT 'format'] [NOT NULL]`: one column of a stream.
+
+Or `name [TYPE] AS expression`, which is taken apart here and read in computed.py.
+"""
 
 from collections.abc import Sequence
 
@@ -6,24 +9,28 @@ from sqlglot import Token, TokenType
 
 from headrace.schema.json_places import parse_place
 from headrace.schema.types import TIMESTAMP_FORMATS, Column, Step, parse_type
+from headrace.sql.computed import Written
 from headrace.sql.statements import Cursor, nesting
 from headrace.sql.text import Source, word, words
 
 __all__ = ["read_column", "split_columns"]
 
-_NOT_TYPES = words("AS CHECK COLLATE COMMENT DEFAULT GENERATED PRIMARY REFERENCES UNIQUE")
-_BEHIND = "only FROM, FORMAT and NOT NULL may stand"
+_NOT_TYPES = words("CHECK COLLATE COMMENT DEFAULT GENERATED PRIMARY REFERENCES UNIQUE")
+_BEHIND = "only FROM, FORMAT, NOT NULL and AS may stand"
 
 
 def split_columns(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
     """Split at commas outside of parentheses and of `<...>` within types."""
     items: list[tuple[Token, ...]] = []
     begin = depth = 0
+    is_type = True  # until AS, behind which `<` compares
     for index, token in enumerate(tokens):
-        depth += _depth(token)
+        depth += _depth(token) if is_type else nesting(token)
+        is_type = is_type and not (depth == 0 and index > begin and word(token) == "AS")
         if depth == 0 and token.token_type == TokenType.COMMA:
             items.append(tuple(tokens[begin:index]))
             begin = index + 1
+            is_type = True
     return [*items, tuple(tokens[begin:])]
 
 
@@ -37,9 +44,11 @@ def _depth(token: Token) -> int:
     return nesting(token)
 
 
-def read_column(cursor: Cursor) -> Column:
-    """Read one column. Refused."""
+def read_column(cursor: Cursor, at: int) -> Column | Written:
+    """Read one column, before which `at` are declared. Refused."""
     name = cursor.take_name("name of a column")
+    if cursor.next_is("AS"):
+        return Written(name, None, cursor.rest(), at)
     tokens = _take_type(cursor, name)
     try:
         type_ = parse_type(_without_comments(cursor.source, tokens))
@@ -50,6 +59,12 @@ def read_column(cursor: Cursor) -> Column:
     format_: str | None = None
     while not cursor.done:
         first = cursor.peek()
+        if cursor.next_is("AS"):
+            if nullable is False or path is not None or format_ is not None:
+                raise cursor.refuse(_computed_clause(name))
+            if type_.ddl != type_.sql:
+                raise cursor.source.refuse(tokens[0], _computed_clause(name))
+            return Written(name, type_, cursor.rest(), at)
         if nullable is None and cursor.accept("NOT", "NULL"):
             nullable = False
         elif nullable is None and cursor.accept("NULL"):
@@ -70,9 +85,17 @@ def read_column(cursor: Cursor) -> Column:
     return Column(name.text, type_, nullable is not False, path or (), format_)
 
 
+def _computed_clause(name: Token) -> str:
+    return (
+        f"column {name.text}: what is computed has neither FROM, FORMAT nor NOT NULL; write "
+        f"{name.text} TYPE AS <expression>. (The event time and the unique id are never null: a "
+        f"record without one is dead.)"
+    )
+
+
 def _take_type(cursor: Cursor, name: Token) -> Sequence[Token]:
     begin, depth = cursor.at, 0
-    ends = ("NOT", "NULL", "FROM", "FORMAT")
+    ends = ("NOT", "NULL", "FROM", "FORMAT", "AS")
     while not cursor.done and (depth or not any(map(cursor.next_is, ends))):
         token = cursor.take("the type")
         depth += _depth(token)

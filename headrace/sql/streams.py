@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from sqlglot import Token
 
 from headrace.errors import Location, Problem
-from headrace.model.definitions import DEFAULT_IDLE_TIMEOUT_US, Stream
+from headrace.model.definitions import DEFAULT_IDLE_TIMEOUT_US, Computed, Stream
 from headrace.model.nodes import ARRIVAL
 from headrace.model.validate import validate_stream
 from headrace.schema.types import Column
 from headrace.sql.columns import read_column, split_columns
+from headrace.sql.computed import Written, bind_computed
 from headrace.sql.options import Option, read_duration, read_options
 from headrace.sql.statements import Cursor, Statement
 from headrace.sql.text import Refused, Source, word
@@ -27,6 +28,7 @@ class _Body:
     """What stands between the parentheses, as far as it could be read."""
 
     columns: list[Column] = field(default_factory=list)
+    computed: list[Computed] = field(default_factory=list)
     locations: dict[str, Location] = field(default_factory=dict)
     watermark: Watermark | None = None
 
@@ -84,7 +86,8 @@ def _build(
     options: Mapping[str, Option],
     idle_timeout_us: int,
 ) -> Stream:
-    spelling = {column.name.lower(): column.name for column in body.columns}
+    names = [column.name for column in body.columns] + [each.name for each in body.computed]
+    spelling = {name.lower(): name for name in names}
 
     def text(option: str) -> str | None:
         return options[option].text if option in options else None
@@ -100,6 +103,7 @@ def _build(
     return Stream(
         name=name.text,
         columns=tuple(body.columns),
+        computed=tuple(body.computed),
         topic=name.text if topic is None else topic,
         format="json" if encoding is None else encoding.lower(),
         event_time=time(watermark.column.text) if watermark else None,
@@ -125,6 +129,7 @@ def _read_body(
     source: Source, name: Token, tokens: Sequence[Token], problems: list[Problem]
 ) -> _Body:
     body = _Body()
+    computed: list[Written] = []
     if not tokens:
         message = f"stream {name.text} has no columns; write (column TYPE, ...)"
         problems.append(source.problem(name, message))
@@ -141,9 +146,16 @@ def _read_body(
                     raise source.refuse(part[0], "a stream has one WATERMARK; remove this one")
                 body.watermark = read_watermark(cursor)
                 body.locations["watermark"] = source.location(body.watermark.column.start)
+                continue
+            column = read_column(cursor, len(body.columns))
+            if isinstance(column, Written):
+                computed.append(column)
             else:
-                body.columns.append(read_column(cursor))
+                body.columns.append(column)
                 body.locations[f"column {len(body.columns) - 1}"] = source.location(part[0].start)
         except Refused as refused:
             problems += refused.problems
+    body.computed = bind_computed(source, name.text, body.columns, computed, problems)
+    for number, each in enumerate(body.computed, len(body.columns)):
+        body.locations[f"column {number}"] = each.location
     return body

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from headrace.engine.gears.probing import _try, _without_sharing
+from headrace.engine.gears.probing import _without_sharing, try_all
 from headrace.engine.spark.session import start_spark
 from headrace.plan.finals import Names, to_term, typed_parts
 from headrace.schema.types import DataType, parse_type
@@ -146,7 +146,7 @@ def test_the_store_gives_sparks_answer() -> None:
             text: parse_type(field.dataType.simpleString())
             for text, field in zip(parts, found.fields, strict=True)
         }
-        tried = (_try(spark, {"v": text}).alias(f"t{i}") for i, text in enumerate(EXPRESSIONS))
+        tried = (try_all(spark, {"v": text}).alias(f"t{i}") for i, text in enumerate(EXPRESSIONS))
         sparks = given.select("row", *tried).toArrow().sort_by("row").to_pylist()
     differences = []
     with duckdb.connect() as store:

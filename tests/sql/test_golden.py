@@ -60,6 +60,10 @@ def dump_stream(stream: Stream) -> list[str]:
         + (f" in {each.format}" if each.format else "")
         for each in stream.columns
     )
+    columns += "".join(
+        f", {each.name} {each.type or ''} as {show(each.scalar)} after {each.at}"
+        for each in stream.computed
+    )
     time = f", time {stream.event_time} - {stream.delay_us} us" if stream.event_time else ""
     rest = f", key {stream.key}, timestamps {stream.timestamp_format}"
     if stream.unique is not None:

@@ -20,19 +20,20 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.engine.gears.folding import Outcome, RunFold, TooManyFailures, fold_frame, fold_rows
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.gears.prepared import can_prepare, prepare
-from headrace.engine.gears.splits import Assignment, assign, check_joined, split_frame
+from headrace.engine.gears.reading import Assignment
+from headrace.engine.gears.splits import assign, check_joined, split_frame
 from headrace.engine.gears.stamping import Clocks, Stamper, Summary, gather, input_schema
 from headrace.engine.gears.unique_tasks import find_duplicates
 from headrace.engine.gears.uniqueness import Memory, Stepped, remembered, step_rows
 from headrace.engine.spark.errors import SPARK_ERRORS, explain
 from headrace.engine.turn.outset import Outset
-from headrace.engine.unit import Unit, make_decoder
+from headrace.engine.unit import Decoder, Unit, make_decoder
 from headrace.errors import ViewFailed
 from headrace.ledger.entries import PlannedTurn
 from headrace.log.base import RECORDS, Log, Range
 from headrace.operators.state import StateFolder
 from headrace.plan.stages import Fold, Operator, Read, Step
-from headrace.schema.json import Decoded, JsonDecoder
+from headrace.schema.json import Decoded
 from headrace.store.base import Store
 
 __all__ = ["Folded", "Gear", "LongGear", "ShortGear", "Work"]
@@ -124,7 +125,7 @@ class ShortGear:
         self.stepped: dict[Operator, Stepped] = {}
         self._work = work
         self._clocks: dict[str, list[Clocks]] = {}
-        self._decoders: dict[str, JsonDecoder] = {}
+        self._decoders: dict[str, Decoder] = {}
         self._decoded: list[tuple[Stamper, list[tuple[pa.Table, Decoded]]]] = []
         self._rows: dict[str, pa.Table] = {}
         self._summaries: list[Summary] = []
@@ -135,7 +136,7 @@ class ShortGear:
         for each in reads:
             name = each.stream.name
             by = {step.by for step in steps if step.operator.name == name}
-            decoder = work.unit.streams[name].decoder(each.columns | by)
+            decoder = work.unit.streams[name].decoder(each.columns | by, work.spark)
             self._decoders[name] = decoder
             read = [(range, list(gather(work.log.read(range)))) for range in work.ranges(name)]
             batches = [batch for _, found in read for batch in found]
@@ -315,11 +316,12 @@ class LongGear:
             duplicates |= stepped.duplicates if operator.name == name else {}
         for range in work.ranges(name):
             # Other views' threads may do the same, and a decoder serves one thread at a time.
-            decoder = make_decoder(fold.stream, self._reads[name].columns)
+            decoder = make_decoder(fold.stream, self._reads[name].columns, work.spark)
             here = duplicates.get(range.partition.number, NO_OFFSETS)
             stamper = work.outset.stamper(fold.stream, range, decoder, duplicates=here)
             for batch in gather(work.log.read(range)):
-                rows = pa.Table.from_batches([stamper.stamp(batch, stamper.decode(batch))])
+                decoded = stamper.accept(batch, decoder.decode(batch["value"]))
+                rows = pa.Table.from_batches([stamper.stamp(batch, decoded)])
                 outcome.include(fold_rows(fold, session, rows, max_jobs=work.max_jobs))
         return outcome
 

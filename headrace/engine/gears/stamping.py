@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,13 @@ from headrace.errors import HeadraceError
 from headrace.log.base import PRODUCED, RECORDS, Partition, Range
 from headrace.model.definitions import Stream
 from headrace.model.nodes import ARRIVAL
-from headrace.schema.json import Decoded, JsonDecoder
+from headrace.schema.json import Decoded
 from headrace.time.clocks import NEVER, UNKNOWN, Clock, Mark, Micros, moves, stamp
 from headrace.time.lateness import BUCKETS, count_lateness
 
 __all__ = [
     "Clocks",
+    "Shaped",
     "SideRecords",
     "Stamper",
     "Summary",
@@ -45,7 +46,13 @@ _STAMPS = [
 ]
 
 
-def input_schema(decoder: JsonDecoder) -> pa.Schema:
+class Shaped(Protocol):
+    """What says which columns decoded rows have: a decoder, or a part of one."""
+
+    schema: pa.Schema
+
+
+def input_schema(decoder: Shaped) -> pa.Schema:
     """Return the columns of a fold's input: what the decoder yields, and the stamps."""
     return pa.schema([*list(decoder.schema), *_STAMPS])
 
@@ -157,7 +164,7 @@ def failure(error: HeadraceError) -> bytes:
 
 
 class Stamper:
-    """Decodes and stamps one range, batch by batch, in offset order.
+    """Stamps one range that is decoded, batch by batch, in offset order.
 
     `clock` is the one at the range's start; `marks` act after it, up to the range's end.
     `duplicates` move the clock and are left out. `clocks` are those of the last batch's rows,
@@ -172,7 +179,7 @@ class Stamper:
         stream: Stream,
         range: Range,
         clock: Clock,
-        decoder: JsonDecoder,
+        decoder: Shaped,
         *,
         marks: Sequence[Mark] = (),
         duplicates: OffsetSet = NO_OFFSETS,
@@ -185,19 +192,14 @@ class Stamper:
         self._range = range
         self._clock = clock
         self._marks = list(marks)
-        self._decoder = decoder
         self._duplicates = duplicates
         self._read = self._accepted = self._duplicate = self._unguarded = 0
         self._lateness = np.zeros(BUCKETS, np.int64)
         self._dead: list[SideRecords] = []
         self._schema = input_schema(decoder)
 
-    def decode(self, records: pa.Table) -> Decoded:
-        """Decode one batch, and keep what is dead."""
-        return self.accept(records, self._decoder.decode(records["value"]))
-
     def accept(self, records: pa.Table, decoded: Decoded) -> Decoded:
-        """Take a batch that was decoded together with others, and keep what is dead."""
+        """Take a batch that was decoded, and keep what is dead."""
         if self.stream.event_time == ARRIVAL:
             decoded = _bury_timeless(records, decoded)
         if len(decoded.dead):

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import SparkSession
 
+from headrace.engine.spark.streams import check_stream
 from headrace.errors import DefinitionError, Problem
 from headrace.ledger.definitions import short_version
 from headrace.model.definitions import Stream, View
@@ -25,8 +26,9 @@ def plan_view(spark: SparkSession, view: View, stream: Stream, version: str | No
 
     `version` is the one that the ledger keeps it under; None: it is new.
     """
+    check_stream(spark, stream)
     session = spark.newSession()
-    columns = {column.name: column.type for column in stream.columns} | INPUT_COLUMNS
+    columns = {column.name: column.type for column in stream.scanned} | INPUT_COLUMNS
     schema = ", ".join(f"`{name}` {type.sql}" for name, type in columns.items())
     session.createDataFrame([], schema).createOrReplaceTempView("__input")
     arguments = _types(session, view, argument_types_query(view, stream))

@@ -7,9 +7,17 @@ from headrace.model.definitions import Stream
 from headrace.model.graph import relation_of
 from headrace.model.names import closest
 from headrace.model.nodes import WINDOW_COLUMNS, Node
-from headrace.schema.types import Column, DataType
+from headrace.schema.types import DataType
 
-__all__ = ["Relation", "Scope", "Target", "Unknown"]
+__all__ = ["Relation", "RelationColumn", "Scope", "Target", "Unknown"]
+
+
+@dataclass(frozen=True)
+class RelationColumn:
+    """A column that FROM gives."""
+
+    name: str
+    type: DataType | None = None  # None: only Spark knows it
 
 
 @dataclass(frozen=True)
@@ -19,14 +27,15 @@ class Relation:
     name: str  # for messages: that of the stream
     qualifier: str  # its alias, else its name
     node: Node
-    columns: tuple[Column, ...]
+    columns: tuple[RelationColumn, ...]
     event_time: str | None
 
     @staticmethod
     def of_stream(stream: Stream, alias: str | None) -> "Relation":
         """Return a stream as FROM gives it."""
+        columns = tuple(RelationColumn(name, type) for name, type in stream.outline)
         node = relation_of(stream)
-        return Relation(stream.name, alias or stream.name, node, stream.columns, stream.event_time)
+        return Relation(stream.name, alias or stream.name, node, columns, stream.event_time)
 
     @property
     def spelling(self) -> dict[str, str]:
@@ -130,8 +139,13 @@ class Scope:
         )
 
 
-def _fields(type: DataType, written: Sequence[str]) -> list[str]:
-    """Return a path into a column as it is compared: in lower case, but for a MAP's keys."""
+def _fields(type: DataType | None, written: Sequence[str]) -> list[str]:
+    """Return a path into a column as it is compared.
+
+    It is in lower case, but for the keys of a MAP and where the type is not known.
+    """
+    if type is None:
+        return list(written)
     path: list[str] = []
     for name in written:
         while type.kind == "ARRAY":  # a field of an array is that of its elements
