@@ -22,7 +22,7 @@ from headrace.schema.types import DataType, parse_type
 __all__ = ["TIEBREAK", "Aggregate", "Arguments", "Items", "State"]
 
 #: What breaks ties: no two records of a stream share it, and its order is that of time. Without
-#: an event time `time_us` is 0.
+#: an event time `time_us` is 0. Of rows that are more than records it has all their coordinates.
 TIEBREAK = parse_type("STRUCT<time_us: BIGINT, partition: INT, offset: BIGINT>")
 
 
@@ -37,6 +37,7 @@ class Arguments:
     by: DataType | None = None
     parameters: tuple[str, ...] = ()
     ignores_nulls: bool = False
+    tiebreak: DataType = TIEBREAK
 
 
 @dataclass(frozen=True)

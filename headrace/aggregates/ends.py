@@ -4,7 +4,7 @@ Records of one event time go by partition and offset. A null counts as any value
 unless IGNORE NULLS is written.
 """
 
-from headrace.aggregates.base import TIEBREAK, Aggregate, Arguments, State
+from headrace.aggregates.base import Aggregate, Arguments, State
 from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType
 
@@ -24,7 +24,7 @@ def last(arguments: Arguments) -> Aggregate:
 def _end(function: str, merge: Merge, arguments: Arguments) -> Aggregate:
     value = arguments.value
     assert value is not None
-    type = DataType("STRUCT", parts=(TIEBREAK, value), names=("tiebreak", "value"))
+    type = DataType("STRUCT", parts=(arguments.tiebreak, value), names=("tiebreak", "value"))
     order = "{tiebreak}"
     if arguments.ignores_nulls:
         order = "CASE WHEN {x} IS NOT NULL THEN {tiebreak} END"

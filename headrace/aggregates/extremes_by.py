@@ -4,7 +4,7 @@ Of records with equal y, min_by takes the earliest and max_by the latest, by eve
 and offset. Records whose y is null do not count; x may be null.
 """
 
-from headrace.aggregates.base import TIEBREAK, Aggregate, Arguments, State
+from headrace.aggregates.base import Aggregate, Arguments, State
 from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType
 
@@ -30,7 +30,9 @@ def _extreme_by(function: str, merge: Merge, arguments: Arguments) -> Aggregate:
             f"{function}_by orders by its second argument, which has no order: {by.sql}; pick a "
             f"field of it"
         )
-    type = DataType("STRUCT", parts=(by, TIEBREAK, value), names=("by", "tiebreak", "value"))
+    type = DataType(
+        "STRUCT", parts=(by, arguments.tiebreak, value), names=("by", "tiebreak", "value")
+    )
     order = "CASE WHEN {y} IS NOT NULL THEN struct({y}, {tiebreak}) END"
     kept = "named_struct('by', {y}, 'tiebreak', {tiebreak}, 'value', {x})"
     partial = f"{function}_by({kept}, {order})"

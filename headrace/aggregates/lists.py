@@ -3,7 +3,7 @@
 The order is that of event time, partition and offset. Nothing collected is an empty list.
 """
 
-from headrace.aggregates.base import TIEBREAK, Aggregate, Arguments, State
+from headrace.aggregates.base import Aggregate, Arguments, State
 from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType
 
@@ -14,7 +14,7 @@ def collect_list(arguments: Arguments) -> Aggregate:
     """Return collect_list over an argument; its parameter says how many values are kept."""
     value, count = arguments.value, arguments.parameters[0]
     assert value is not None
-    item = DataType("STRUCT", parts=(TIEBREAK, value), names=("tiebreak", "value"))
+    item = DataType("STRUCT", parts=(arguments.tiebreak, value), names=("tiebreak", "value"))
     partial = (
         "coalesce(min_by(named_struct('tiebreak', {tiebreak}, 'value', {x}), "
         f"CASE WHEN {{x}} IS NOT NULL THEN {{tiebreak}} END, {count}), array())"

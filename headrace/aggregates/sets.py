@@ -5,7 +5,7 @@ per group and value, at most n of a group. Values are different as keys are: all
 are 0.0 and -0.0.
 """
 
-from headrace.aggregates.base import TIEBREAK, Aggregate, Arguments, Items, State
+from headrace.aggregates.base import Aggregate, Arguments, Items, State
 from headrace.aggregates.distinct import check_single
 from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType
@@ -16,7 +16,7 @@ __all__ = ["collect_set"]
 def collect_set(arguments: Arguments) -> Aggregate:
     """Return the set of the first values. ValueError: values that cannot be told apart."""
     value, count = check_single("collect_set", arguments), arguments.parameters[0]
-    first = State(TIEBREAK, "min({tiebreak})", Merge.LEAST)
+    first = State(arguments.tiebreak, "min({tiebreak})", Merge.LEAST)
     items = Items("{x}", value, keep=int(count))
     return Aggregate(
         (first,), Final.FIRST_ITEMS, DataType("ARRAY", parts=(value,)), items, parameter=count

@@ -101,6 +101,7 @@ def explain(
     """Print the plan that will run: what is read, folded, merged and shown."""
     config = find_config(project)
     from headrace.plan.explain import explain_view, explanation_text
+    from headrace.plan.stages import tables_of
     from headrace.serve.access import plan_on_disk, running_engine
     from headrace.store.opening import describe_table
 
@@ -116,8 +117,8 @@ def explain(
         note("no engine runs: starting Spark to check the definitions")
         pipeline = plan_on_disk(config)
         plans = [
-            explain_view(pipeline, fold, describe_table(fold.table)).to_json()
-            for fold in pipeline.folds
+            explain_view(pipeline, table, describe_table(table)).to_json()
+            for table in tables_of(pipeline.folds)
         ]
     chosen = [plan for plan in plans if view is None or plan["view"] == view]
     if view is not None and not chosen:

@@ -43,9 +43,8 @@ from headrace.ledger.entries import (
 )
 from headrace.log.base import DEFAULT_PARTITIONS, Log
 from headrace.model.definitions import Project
-from headrace.model.graph import streams_of
 from headrace.operators.state import StateFolder
-from headrace.plan.stages import Fold
+from headrace.plan.stages import Fold, tables_of
 from headrace.project.settings import Settings
 from headrace.sinks.outbox import ensure_topic
 from headrace.sinks.publishing import Publisher
@@ -134,8 +133,7 @@ class Engine:
             self.tools.store.hold(self.epoch, changes.enter, self._beginnings(changes.enter, known))
         self._open_units(folds)
         self._sweep_state()
-        tables = [fold.table for fold in self.units[MAIN].folds]
-        self.tools.store.show(self.epoch, MAIN, tables)
+        self.tools.store.show(self.epoch, MAIN, tables_of(self.units[MAIN].folds))
         self._set_sinks()
         self.publish()
 
@@ -172,15 +170,14 @@ class Engine:
             with self._watching():
                 self.tools.publisher.publish(self.epoch)
 
-    def _plan_project(self) -> dict[tuple[str, str], Fold]:
+    def _plan_project(self) -> dict[tuple[str, str], tuple[Fold, ...]]:
         problems: list[Problem] = []
-        folds: dict[tuple[str, str], Fold] = {}
+        folds: dict[tuple[str, str], tuple[Fold, ...]] = {}
         for view in self.project.views:
-            stream = self.project.stream(streams_of(view.query)[0])
             try:
-                fold = plan_view(self.tools.spark, view, stream)
-                check_zone(self.tools.spark, self.tools.store, fold)
-                folds[fold.name, fold.version] = fold
+                planned = plan_view(self.tools.spark, view, self.project.streams_of(view))
+                check_zone(self.tools.spark, self.tools.store, planned[0])
+                folds[view.name, planned[0].version] = planned
             except DefinitionError as error:
                 problems += error.problems
         with self.tools.store.open() as snapshot:
@@ -204,7 +201,7 @@ class Engine:
                     begin[key] = Progress(extent.first_offset, Clock(delay_us=stream.delay_us))
         return beginnings
 
-    def _open_units(self, folds: Mapping[tuple[str, str], Fold]) -> None:
+    def _open_units(self, folds: Mapping[tuple[str, str], tuple[Fold, ...]]) -> None:
         with self.tools.store.open() as snapshot:
             holdings = snapshot.holdings()
             for name in snapshot.units():
@@ -215,13 +212,14 @@ class Engine:
             if holding.kind == "stream":
                 stream = stream_of(holding, holding.name)
                 unit.streams[holding.name] = UnitStream(stream, owned=True)
+        for holding in holdings:
+            unit = self.units[holding.unit]
+            if holding.kind == "stream":
                 continue
-            fold = folds.get((holding.name, holding.version)) or self._plan_old(holding)
-            self.tools.store.prepare(fold.table)
-            unit.folds.append(fold)
+            planned = folds.get((holding.name, holding.version)) or self._plan_old(holding)
+            self.tools.store.prepare(planned[0].table)
+            unit.add(planned)
             unit.state, unit.reason = holding.state, holding.reason
-            if fold.stream.name not in unit.streams:
-                unit.streams[fold.stream.name] = UnitStream(fold.stream, owned=False)
         self.units[MAIN].state = HoldingState.LIVE
         for unit in self.units.values():
             self.planner.begin_unit(unit)
@@ -235,10 +233,10 @@ class Engine:
         unit.manifests = {each: runs for (holder, each), runs in manifests if holder == name}
         return unit
 
-    def _plan_old(self, holding: Holding) -> Fold:
+    def _plan_old(self, holding: Holding) -> tuple[Fold, ...]:
         """Plan a version that goes on until its successor is level."""
-        streams = [stream_of(holding, name) for name in holding.inputs]
-        return plan_view(self.tools.spark, view_of(holding), streams[0], holding.version)
+        streams = tuple(stream_of(holding, name) for name in holding.inputs)
+        return plan_view(self.tools.spark, view_of(holding), streams, holding.version)
 
     def turn(self, *, max_records: int | None = None, gear: str | None = None) -> list[TurnReport]:
         """Take one turn of every unit that has something to read; swap in what is level."""
@@ -288,15 +286,13 @@ class Engine:
     def _open_asides(self, unit: Unit, folds: Sequence[Fold]) -> None:
         with self.tools.store.open() as snapshot:
             held = {(h.name, h.version): h for h in snapshot.holdings() if h.kind == "view"}
-            for fold in folds:
-                holding = held[fold.name, fold.version]
-                if holding.unit == unit.name:
-                    unit.folds.append(fold)
-                    unit.state, unit.reason = holding.state, holding.reason
-                    continue
-                aside = self._open_unit(snapshot, holding.unit)
-                aside.folds = [fold]
-                aside.streams = {fold.stream.name: UnitStream(fold.stream, owned=False)}
+            for table in tables_of(folds):
+                of_view = [fold for fold in folds if fold.table == table]
+                holding = held[table.view, table.version]
+                aside = unit
+                if holding.unit != unit.name:
+                    aside = self._open_unit(snapshot, holding.unit)
+                aside.add(of_view)
                 aside.state, aside.reason = holding.state, holding.reason
                 self.units = {**self.units, aside.name: aside}
 
@@ -326,10 +322,10 @@ class Engine:
             faults.reach("before_swap")
             brought = shown_with(unit, self.units, self._wanted)
             older = [fold.table for each in (*replaced, main) for fold in each.folds]
-            swaps = self.emitting.of_swap(brought, older, unit.progress)
-            tables = [fold.table for fold in brought]
+            clocks = {key: place for each in along for key, place in each.progress.items()}
+            swaps = self.emitting.of_swap(brought, older, clocks | unit.progress)
             try:
-                self.tools.store.show(self.epoch, unit.name, tables, swaps)
+                self.tools.store.show(self.epoch, unit.name, tables_of(brought), swaps)
             except MergeFailed as error:
                 self._fail(unit, str(error))
                 return False
@@ -345,7 +341,8 @@ class Engine:
             self.units = {name: each for name, each in self.units.items() if name not in gone}
             if files:
                 self.tools.tidy(files)
-        logger.info("%s: level, and swapped in", ", ".join(fold.name for fold in unit.folds))
+        views = ", ".join(table.view for table in tables_of(unit.folds))
+        logger.info("%s: level, and swapped in", views)
         if swaps:
             self.publish()
         return True

@@ -1,6 +1,7 @@
 """A unit: the streams and views that commit together, and how far they have read."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
@@ -99,7 +100,7 @@ class Unit:
     @property
     def shared(self) -> bool:
         """Whether a slow view would hold up others."""
-        return self.name == MAIN or len(self.folds) > 1
+        return self.name == MAIN or len({fold.name for fold in self.folds}) > 1
 
     def session(self, spark: SparkSession, name: str) -> SparkSession:
         """Return a Spark session of the unit's own, with its own relation `__input`.
@@ -110,6 +111,13 @@ class Unit:
             if name not in self._sessions:
                 self._sessions[name] = spark.newSession()
             return self._sessions[name]
+
+    def add(self, folds: Sequence[Fold]) -> None:
+        """Take in a view, with the streams that it reads."""
+        self.folds += folds
+        for fold in folds:
+            if fold.stream.name not in self.streams:
+                self.streams[fold.stream.name] = UnitStream(fold.stream, owned=False)
 
     def leave(self, aside: SetAside) -> None:
         """Let a view go that was set aside."""

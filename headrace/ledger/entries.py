@@ -8,7 +8,7 @@
 - `Commit`: all that a turn did; becomes visible in one transaction or not at all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -42,6 +42,8 @@ __all__ = [
     "Swap",
     "TurnReport",
     "When",
+    "side_producer",
+    "watermark_of",
     "watermark_of_stream",
 ]
 
@@ -81,6 +83,11 @@ def watermark_of_stream(progress: Mapping[StreamPartition, Progress], stream: st
         place.clock.watermark_us for key, place in progress.items() if key.stream == stream
     ]
     return min(watermarks, default=NEVER)
+
+
+def watermark_of(progress: Mapping[StreamPartition, Progress], streams: Iterable[str]) -> int:
+    """Return W of a view over streams, the smallest of theirs."""
+    return min(watermark_of_stream(progress, stream) for stream in streams)
 
 
 class Owner(NamedTuple):
@@ -160,6 +167,15 @@ class OutboxEntry:
     producer_id: str
     offsets: pa.Array
     reasons: pa.Array
+
+
+def side_producer(topic: str, version: str, source: str, sources: Collection[str]) -> str:
+    """Return the id of the producer that puts records of one source topic aside.
+
+    Offsets are its sequence, so each of several source topics has a producer of its own.
+    """
+    id = f"{topic}@{version}"
+    return id if len(sources) == 1 else f"{source}>{id}"
 
 
 class When(StrEnum):

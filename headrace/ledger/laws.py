@@ -6,6 +6,10 @@
   matched (where windows do not overlap, and without windows, just one). `corrected` are those of
   folded whose window had ended by the record's own watermark (of a session, the one that it would
   be alone): at most all of them.
+- Where a view makes several rows of a record (explode and its kin) it is counted by input:
+  `records = left_out + dead + empty + expanded`, of records: left out by a condition before, dead,
+  without an element, made into rows; and `seen = skipped + matched`, of rows. `ended` are rows of
+  one generator that the next one made none of.
 They are checked on what a turn adds before it commits, and again by `headrace audit` on the sums.
 """
 
@@ -14,22 +18,37 @@ from collections.abc import Mapping
 from headrace.errors import EngineError
 from headrace.ledger.entries import Counted, Counters, Owner
 
-__all__ = ["STREAM_COUNTERS", "VIEW_COUNTERS", "broken_laws", "check_laws", "totals_of"]
+__all__ = [
+    "EXPANDED_COUNTERS",
+    "STREAM_COUNTERS",
+    "VIEW_COUNTERS",
+    "broken_laws",
+    "check_laws",
+    "totals_of",
+]
 
 #: `unguarded` counts readable records whose arrival nobody stamped: their clocks may run ahead.
 STREAM_COUNTERS = ("read", "accepted", "dead", "duplicate", "unguarded")
 VIEW_COUNTERS = ("seen", "skipped", "dead", "matched", "pairs", "folded", "late", "corrected")
+#: Those of an input of a view that makes several rows of a record, besides.
+EXPANDED_COUNTERS = ("records", "left_out", "empty", "expanded", "ended")
 #: What is never more than something else.
 _PARTS = (("matched", "pairs"), ("corrected", "folded"))
 
 
 def broken_laws(owner: Owner, counters: Counters) -> list[str]:
     """Return every law that the counters of one stream or view break, as sentences."""
-    laws = (
-        [("read", ("accepted", "dead", "duplicate"))]
-        if owner.kind == "stream"
-        else [("seen", ("skipped", "dead", "matched")), ("pairs", ("folded", "late"))]
-    )
+    laws: list[tuple[str, tuple[str, ...]]]
+    if owner.kind == "stream":
+        laws = [("read", ("accepted", "dead", "duplicate"))]
+    elif "records" in counters:
+        laws = [
+            ("records", ("left_out", "dead", "empty", "expanded")),
+            ("seen", ("skipped", "matched")),
+            ("pairs", ("folded", "late")),
+        ]
+    else:
+        laws = [("seen", ("skipped", "dead", "matched")), ("pairs", ("folded", "late"))]
     broken = [f"{name} = {counters[name]} is negative" for name in counters if counters[name] < 0]
     for whole, parts in laws:
         if counters[whole] != sum(counters[part] for part in parts):

@@ -2,6 +2,7 @@
 
 from headrace.model.definitions import (
     Adaptive,
+    NamedQuery,
     Project,
     Sink,
     Stream,
@@ -13,6 +14,7 @@ from headrace.model.validate import validate_project, validate_stream, validate_
 
 __all__ = [
     "Adaptive",
+    "NamedQuery",
     "Project",
     "Sink",
     "Stream",

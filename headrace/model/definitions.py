@@ -7,7 +7,7 @@ What a view asks is a node (`model/nodes.py`); `Project` here is a folder of def
 from dataclasses import dataclass, field
 
 from headrace.errors import Location
-from headrace.model.graph import readers_of, window_of
+from headrace.model.graph import readers_of, streams_of, window_of
 from headrace.model.nodes import ARRIVAL, Node
 from headrace.model.scalars import Scalar
 from headrace.schema.json_places import show_place
@@ -18,6 +18,7 @@ __all__ = [
     "DEFAULT_IDLE_TIMEOUT_US",
     "Adaptive",
     "Computed",
+    "NamedQuery",
     "Project",
     "Sink",
     "Stream",
@@ -124,6 +125,8 @@ class View:
     retention_us: int | None = None  # how long after its end a row is kept; None: for good
     emit: str = "changes"  # when sinks are told: changes, every or final
     emit_every_us: int = 0
+    #: The definitions that its text names: streams and named queries, which `query` has inlined.
+    reads: tuple[str, ...] = field(default=(), compare=False)
     sql: str = ""  # the statement as written, for people
     location: Location = field(default=Location("", 1, 1), compare=False)
 
@@ -138,6 +141,21 @@ class View:
         window = window_of(self.query)
         gap_us = None if window is None else window.gap_us
         return self.retention_us - (gap_us or 0)
+
+
+@dataclass(frozen=True)
+class NamedQuery:
+    """A name for a query: nothing is stored, and it is written out where it is read.
+
+    The rows of a `stream` are records; those of a `view` may be groups.
+    """
+
+    name: str
+    kind: str  # "view" or "stream"
+    query: Node
+    reads: tuple[str, ...] = ()  # the definitions that its text names
+    sql: str = ""  # the statement as written, for people
+    location: Location = field(default=Location("", 1, 1), compare=False)
 
 
 @dataclass(frozen=True)
@@ -159,6 +177,7 @@ class Project:
     streams: tuple[Stream, ...]
     views: tuple[View, ...]
     sinks: tuple[Sink, ...] = ()
+    queries: tuple[NamedQuery, ...] = ()
 
     def stream(self, name: str) -> Stream:
         """Return the stream of that name; it must exist."""
@@ -167,6 +186,10 @@ class Project:
     def view(self, name: str) -> View:
         """Return the view of that name; it must exist."""
         return next(view for view in self.views if view.name == name)
+
+    def streams_of(self, view: View) -> tuple[Stream, ...]:
+        """Return the streams that a view reads, each once."""
+        return tuple(map(self.stream, streams_of(view.query)))
 
     def views_over(self, stream: str) -> tuple[View, ...]:
         """Return the views that read a stream."""

@@ -8,21 +8,26 @@ from headrace.model.nodes import (
     WATERMARK,
     Aggregate,
     Deduplicate,
+    Filter,
     Named,
     Node,
     Project,
     Scan,
+    Union,
     Window,
     inputs_of,
 )
 from headrace.model.scalars import Scalar
 
 if TYPE_CHECKING:  # which itself asks this module what its views read
+    from headrace.model.definitions import NamedQuery, Sink, Stream, View
     from headrace.model.definitions import Project as Definitions
-    from headrace.model.definitions import Stream, View
 
 __all__ = [
     "aggregate_of",
+    "named_readers_of",
+    "outputs_of",
+    "passed_on",
     "readers_of",
     "relation_of",
     "streams_of",
@@ -62,6 +67,41 @@ def streams_of(node: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(leaves))
 
 
+def outputs_of(node: Node) -> tuple[Named, ...]:
+    """Return the expressions that name the columns of a query; of a union, those of its first."""
+    match node:
+        case Project():
+            return node.columns
+        case Filter():
+            return outputs_of(node.input)
+        case Union():
+            return outputs_of(node.inputs[0])
+        case _:
+            return ()
+
+
+def passed_on(node: Node) -> dict[str, str]:
+    """Return the outputs of a query that are columns of its aggregate as they are, and which.
+
+    Queries within the query may have renamed them. Without an aggregate there are none.
+    """
+    projects: list[Project] = []
+    while not isinstance(node, Aggregate):
+        if isinstance(node, Project):
+            projects.append(node)
+        inputs = inputs_of(node)
+        if len(inputs) != 1:
+            return {}
+        [node] = inputs
+    below: dict[str, str] | None = None  # of the aggregate itself: each by its own name
+    for project in reversed(projects):
+        named = {each.name: each.scalar.name for each in project.columns if each.scalar.name}
+        if below is not None:
+            named = {name: below[column] for name, column in named.items() if column in below}
+        below = named
+    return below or {}
+
+
 def aggregate_of(node: Node) -> Aggregate | None:
     """Return the aggregate whose groups a node's rows are; None: its rows are records."""
     while not isinstance(node, Aggregate):
@@ -79,5 +119,25 @@ def window_of(node: Node) -> Window | None:
 
 
 def readers_of(project: "Definitions", name: str) -> tuple["View", ...]:
-    """Return the views that read a definition."""
-    return tuple(view for view in project.views if name in streams_of(view.query))
+    """Return the views that read a definition, by its name or through named queries."""
+    names = {name}
+    waiting = [name]
+    while waiting:
+        here = waiting.pop()
+        found = [query.name for query in project.queries if here in query.reads]
+        waiting += [each for each in found if each not in names]
+        names.update(found)
+    return tuple(
+        view
+        for view in project.views
+        if name in streams_of(view.query) or not names.isdisjoint(view.reads)
+    )
+
+
+def named_readers_of(project: "Definitions", name: str) -> tuple["NamedQuery | View | Sink", ...]:
+    """Return the definitions whose own text names a definition."""
+    return (
+        *(query for query in project.queries if name in query.reads),
+        *(view for view in project.views if name in view.reads),
+        *(sink for sink in project.sinks if sink.view == name),
+    )

@@ -6,21 +6,34 @@ from collections.abc import Iterable
 
 __all__ = ["MAX_NAME", "closest", "name_fault", "topic_fault"]
 
-MAX_NAME = 63  # characters; PostgreSQL cuts longer names off in silence
+MAX_NAME = 63  # bytes; PostgreSQL cuts longer names off in silence
 MAX_TOPIC = 249  # characters; Kafka's own limit
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
+#: Names that stand within definitions, which quotes may give any characters: all rooms quote them.
+_INNER = ("alias", "column", "output")
+#: What quotes cannot hold: control characters, surrogates, and backquotes themselves.
+_UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff`]")
 
 
 def name_fault(kind: str, name: str) -> str | None:
-    """Return what is wrong with the name of a stream, view, column or output, or None."""
-    if not _NAME.fullmatch(name):
+    """Return what is wrong with the name of a stream, view, column, output or alias, or None.
+
+    A definition becomes a topic and a table, so its name is plain; those within it are any text.
+    """
+    if kind in _INNER and not name.strip():
+        return f"{kind} name {name!r}: write at least one letter"
+    if kind in _INNER and _UNFIT.search(name):
+        return f"{kind} name {name!r}: control characters and backquotes are not possible in names"
+    if kind not in _INNER and not _NAME.fullmatch(name):
         return (
             f"{kind} name {name!r}: write a letter first, then letters, digits and underscores only"
         )
-    if len(name) > MAX_NAME:
-        return f"{kind} name {name!r} has {len(name)} characters; at most {MAX_NAME} are allowed"
+    size = len(name.encode())
+    if size > MAX_NAME:
+        what = "characters" if size == len(name) else "bytes in UTF-8"
+        return f"{kind} name {name!r} has {size} {what}; at most {MAX_NAME} are allowed"
     if name.startswith("_"):
         return f"{kind} name {name}: names that start with _ are reserved; drop the underscore"
     if kind in ("stream", "view") and name.lower().startswith("headrace"):

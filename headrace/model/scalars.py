@@ -16,6 +16,9 @@ __all__ = ["STORE_FUNCTIONS", "Scalar", "columns_of", "escape_braces"]
 STORE_FUNCTIONS = frozenset({"abs", "cast", "coalesce", "if", "ifnull", "nullif", "nvl"})
 
 _HOLE = re.compile(r"\{\{|\}\}|\{(\d+)\}")
+#: A window as one column: `.start` and `.end` of it are the columns that it is made of.
+_WINDOW = re.compile(r"\w+\('start', \{0\}, 'end', \{1\}\)")
+_EDGE = re.compile(r"\{\{|\}\}|\{(\d+)\}(\.(start|end)\b)?", re.IGNORECASE)
 
 
 def escape_braces(text: str) -> str:
@@ -63,15 +66,17 @@ class Scalar:
         def fill(found: re.Match[str]) -> str:
             if not found[1]:
                 return found[0]
-            name = self.refs[int(found[1])]
+            name, field = self.refs[int(found[1])], found[2] or ""
             if name not in columns:
-                return hole(name)
+                return hole(name) + field
             inner = columns[name]
+            if field and _WINDOW.fullmatch(inner.text):
+                return hole(inner.refs[found[3].lower() == "end"])
             text = _HOLE.sub(lambda each: hole(inner.refs[int(each[1])]) if each[1] else each[0],
                              inner.text)  # fmt: skip
-            return text if self.name or inner.name else f"({text})"
+            return (text if self.name or inner.name else f"({text})") + field
 
-        return Scalar(_HOLE.sub(fill, self.text), tuple(refs))
+        return Scalar(_EDGE.sub(fill, self.text), tuple(refs))
 
 
 def columns_of(scalars: Iterable[Scalar]) -> frozenset[str]:

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from headrace.errors import Location, Problem
-from headrace.model import nodes
 from headrace.model.definitions import Project, Sink, View
-from headrace.model.graph import aggregate_of, streams_of
+from headrace.model.graph import aggregate_of, passed_on, streams_of
 from headrace.model.names import closest, name_fault, topic_fault
 from headrace.model.nodes import WINDOW_COLUMNS, key_column
 
@@ -44,26 +43,29 @@ def key_parts(view: View) -> dict[str, str]:
     if aggregate.window is not None:
         ends = {end: "window_end"} if aggregate.window.kind == "cumulative" else {}
         parts = {start: "window_start"} | ends | parts
-    given = {}
-    if isinstance(view.query, nodes.Project):
-        given = {column.scalar.name: column.name for column in view.query.columns}
+    given = {column: name for name, column in passed_on(view.query).items()}
     return {part: given.get(part, name) for part, name in parts.items()}
 
 
-def sink_problems(project: Project, side_topics: set[str], *, whole: bool) -> list[Problem]:
+def sink_problems(
+    project: Project,
+    side_topics: set[str],
+    *,
+    whole: bool,
+    refused: frozenset[str] = frozenset(),
+) -> list[Problem]:
     """Return what is wrong between sinks, and between them and everything else.
 
     `whole` is false when some views could not be read: a sink of an unknown view proves nothing.
+    Nor does one of a definition that was `refused`, by name in lower case.
     """
     problems: list[Problem] = []
     views = {view.name: view for view in project.views}
     taken: dict[str, Sink] = {}
     for sink in project.sinks:
         if sink.view not in views:
-            if whole:
-                known = closest(sink.view, list(views))
-                message = f"sink {sink.name} is fed by {sink.view}, which is not a view{known}"
-                problems.append(Problem(sink.location, message))
+            if whole and sink.view.lower() not in refused:
+                problems.append(Problem(sink.location, _fed_by(project, sink)))
             continue
         first = taken.setdefault(sink.topic, sink)
         if first is not sink:
@@ -92,6 +94,19 @@ def sink_problems(project: Project, side_topics: set[str], *, whole: bool) -> li
     return problems
 
 
+def _fed_by(project: Project, sink: Sink) -> str:
+    """Return what is wrong with a sink that no view feeds."""
+    query = next((each for each in project.queries if each.name == sink.view), None)
+    if query is not None:
+        return (
+            f"sink {sink.name} is fed by {sink.view}, which is a name for a query and has no rows "
+            f"of its own; write CREATE MATERIALIZED VIEW name AS SELECT * FROM {sink.view}, and "
+            f"the sink FROM that"
+        )
+    known = closest(sink.view, [view.name for view in project.views])
+    return f"sink {sink.name} is fed by {sink.view}, which is not a view{known}"
+
+
 def _key_problems(sink: Sink, view: View) -> list[Problem]:
     aggregate = aggregate_of(view.query)
     if aggregate is None:
@@ -102,7 +117,7 @@ def _key_problems(sink: Sink, view: View) -> list[Problem]:
     whats = {start: "window's start", end: "window's end"}
     for number, key in enumerate(aggregate.keys):
         whats[key_column(number)] = f"grouping {key.render(str)}"
-    unselected = parts.keys() - _selected(view)
+    unselected = parts.keys() - set(passed_on(view.query).values())
     return [
         Problem(
             sink.location,
@@ -113,13 +128,6 @@ def _key_problems(sink: Sink, view: View) -> list[Problem]:
         for part, name in parts.items()
         if part in unselected and names.count(name) > 1
     ]
-
-
-def _selected(view: View) -> set[str]:
-    """Return the columns that a view passes on as they are."""
-    if not isinstance(view.query, nodes.Project):
-        return set()
-    return {column.scalar.name for column in view.query.columns if column.scalar.name is not None}
 
 
 def _feeds(project: Project, topic: str, stream: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from headrace.errors import Location, Problem
 from headrace.model import nodes
-from headrace.model.definitions import Computed, Project, Sink, Stream, View
+from headrace.model.definitions import Computed, NamedQuery, Project, Sink, Stream, View
 from headrace.model.graph import aggregate_of, streams_of, walk, window_of
 from headrace.model.names import closest, name_fault, topic_fault
 from headrace.model.references import unknown_columns
@@ -25,6 +25,7 @@ from headrace.schema.types import Column
 __all__ = [
     "FORMATS",
     "TIMESTAMP_FORMATS",
+    "taken_fault",
     "validate_project",
     "validate_stream",
     "validate_view",
@@ -71,8 +72,10 @@ class _Findings:
 def validate_stream(stream: Stream, locations: Locations | None = None) -> list[Problem]:
     """Return every problem of one stream."""
     findings = _Findings(stream.location, locations)
-    findings.add("name", name_fault("stream", stream.name))
-    findings.add("topic", topic_fault(stream.topic))
+    fault = name_fault("stream", stream.name)
+    findings.add("name", fault)
+    if fault is None or stream.topic != stream.name:  # else it is the name's own
+        findings.add("topic", topic_fault(stream.topic))
     if not stream.columns:
         findings.add("name", f"stream {stream.name} has no columns; write at least one")
     findings.add_names(
@@ -251,6 +254,14 @@ def validate_view(
     for node in walk(view.query):
         if isinstance(node, nodes.Aggregate) and node.window is not None:
             _add_window_faults(findings, node, node.window, streams)
+        elif isinstance(node, nodes.AssignWindows):
+            _add_time_faults(findings, node, node.window, streams)
+            if node.window.gap_us is not None:
+                findings.add(
+                    "window",
+                    "a session is known only when it is complete, so a record has no session of "
+                    "its own; group by it",
+                )
         elif isinstance(node, nodes.Union):
             widths = [len(traits_of(each, streams).columns) for each in node.inputs]
             if len(set(widths)) > 1:
@@ -271,8 +282,35 @@ def _add_window_faults(
     window: nodes.Window,
     streams: Mapping[str, Stream],
 ) -> None:
-    below = traits_of(aggregate.input, streams)
-    read = streams_of(aggregate)
+    _add_time_faults(findings, aggregate, window, streams)
+    reads_window = not columns_of(aggregate.keys).isdisjoint(nodes.WINDOW_COLUMNS)
+    # Below it a window function of FROM may have made columns of these names.
+    reads_window = reads_window and not any(
+        isinstance(each, nodes.AssignWindows) for each in walk(aggregate.input)
+    )
+    if reads_window and (window.overlaps or window.gap_us is not None):
+        which = "windows that overlap" if window.overlaps else "sessions"
+        findings.add(
+            "window",
+            f"{which} have a start and an end, and no expressions over them: select window.start, "
+            "and compute the rest when you read the view",
+        )
+    if any(name.lower() == "window" for name in traits_of(aggregate.input, streams).columns):
+        findings.add(
+            "window",
+            f"{streams_of(aggregate)[0]} has a column named window, which hides window.start; "
+            "rename it",
+        )
+
+
+def _add_time_faults(
+    findings: _Findings,
+    node: nodes.Aggregate | nodes.AssignWindows,
+    window: nodes.Window,
+    streams: Mapping[str, Stream],
+) -> None:
+    below = traits_of(node.input, streams)
+    read = streams_of(node)
     if below.event_time is None:
         timeless = [name for name in read if streams[name].event_time is None]
         findings.add(
@@ -290,19 +328,6 @@ def _add_window_faults(
         )
     for subject, fault in window_faults(window):
         findings.add(subject, fault)
-    reads_window = not columns_of(aggregate.keys).isdisjoint(nodes.WINDOW_COLUMNS)
-    if reads_window and (window.overlaps or window.gap_us is not None):
-        which = "windows that overlap" if window.overlaps else "sessions"
-        findings.add(
-            "window",
-            f"{which} have a start and an end, and no expressions over them: select window.start, "
-            "and compute the rest when you read the view",
-        )
-    if any(name.lower() == "window" for name in below.columns):
-        findings.add(
-            "window",
-            f"{read[0]} has a column named window, which hides window.start; rename it",
-        )
 
 
 def _add_emit_faults(findings: _Findings, view: View) -> None:
@@ -400,15 +425,27 @@ def _add_lateness_faults(findings: _Findings, view: View) -> None:
         )
 
 
-def validate_project(project: Project, *, whole: bool = True) -> list[Problem]:
+def taken_fault(name: str, first: Location) -> str:
+    """Return what is wrong with a name that another definition has."""
+    return (
+        f"{name} is defined at {first} already (streams, views and sinks share their names; upper "
+        "and lower case do not count); rename one"
+    )
+
+
+def validate_project(
+    project: Project, *, whole: bool = True, refused: frozenset[str] = frozenset()
+) -> list[Problem]:
     """Return the problems that lie between definitions: names and topics that collide.
 
-    `whole` is false when some views could not be read, so that sinks of them prove nothing.
+    `whole` is false when some views could not be read, so that sinks of them prove nothing;
+    `refused` are the names of other definitions that could not be, in lower case.
     """
     problems: list[Problem] = []
-    taken: dict[str, Stream | View | Sink] = {}
-    definitions: list[Stream | View | Sink] = [
+    taken: dict[str, Stream | View | Sink | NamedQuery] = {}
+    definitions: list[Stream | View | Sink | NamedQuery] = [
         *project.streams,
+        *project.queries,
         *project.views,
         *project.sinks,
     ]
@@ -416,13 +453,10 @@ def validate_project(project: Project, *, whole: bool = True) -> list[Problem]:
         first = taken.setdefault(definition.name.lower(), definition)
         if first is not definition:
             problems.append(
-                Problem(
-                    definition.location,
-                    f"{definition.name} is defined at {first.location} already (streams, views and "
-                    "sinks share their names; upper and lower case do not count); rename one",
-                )
+                Problem(definition.location, taken_fault(definition.name, first.location))
             )
-    side_topics = {f"{definition.name}.dead" for definition in definitions}
+    writing = [each for each in definitions if not isinstance(each, NamedQuery)]
+    side_topics = {f"{definition.name}.dead" for definition in writing}
     side_topics |= {f"{view.name}.late" for view in project.views}
     side_topics |= {
         f"{stream.name}.duplicate" for stream in project.streams if stream.duplicates == "topic"
@@ -447,4 +481,4 @@ def validate_project(project: Project, *, whole: bool = True) -> list[Problem]:
         for name in streams_of(view.query)
         if name not in known
     ]
-    return problems + sink_problems(project, side_topics, whole=whole)
+    return problems + sink_problems(project, side_topics, whole=whole, refused=refused)

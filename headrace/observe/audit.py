@@ -29,6 +29,7 @@ from headrace.ledger.entries import (
     Owner,
     Progress,
     StreamPartition,
+    side_producer,
 )
 from headrace.ledger.laws import broken_laws, totals_of
 from headrace.log.base import Log, Partition
@@ -275,13 +276,15 @@ def _compare_sides(
     for holding in unit.holdings:
         if stream not in holding.inputs:
             continue
+        sources = {stream_of(holding, name).topic for name in holding.inputs}
         kinds = ("dead", "duplicate") if holding.kind == "stream" else ("dead", "late")
         for topic in (f"{holding.name}.{kind}" for kind in kinds):
-            published = read_side_offsets(log, topic, holding.version)
+            published = read_side_offsets(log, topic, holding.version, source)
+            producer_id = side_producer(topic, holding.version, source, sources)
             for key, place in unit.progress.items():
                 if key.stream != stream:
                     continue
-                name = (f"{topic}@{holding.version}", Partition(source, key.partition))
+                name = (producer_id, Partition(source, key.partition))
                 there = published.get(key.partition, nothing)
                 there = there[there < place.offset]  # a running engine may be further on
                 wanted = expected.get(name, nothing)

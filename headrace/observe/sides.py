@@ -6,15 +6,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.log.base import Log, Range
-from headrace.sinks.outbox import HEADER_OFFSET, HEADER_VERSION
+from headrace.sinks.outbox import HEADER_OFFSET, HEADER_TOPIC, HEADER_VERSION
 
 __all__ = ["Offsets", "read_side_offsets"]
 
 Offsets = npt.NDArray[np.int64]
 
 
-def read_side_offsets(log: Log, topic: str, version: str) -> dict[int, Offsets]:
-    """Return the source offsets that a version put into a side topic, by partition, repeats too."""
+def read_side_offsets(log: Log, topic: str, version: str, source: str) -> dict[int, Offsets]:
+    """Return what offsets of a source topic a version put aside, by partition, repeats too."""
     if all(known.name != topic for known in log.topics()):
         return {}
     found: dict[int, Offsets] = {}
@@ -23,7 +23,9 @@ def read_side_offsets(log: Log, topic: str, version: str) -> dict[int, Offsets]:
         for batch in log.read(Range(partition, *extent)):
             offsets = _last_header(batch["headers"], HEADER_OFFSET)
             versions = _last_header(batch["headers"], HEADER_VERSION)
+            sources = _last_header(batch["headers"], HEADER_TOPIC)
             mine = pc.equal(versions, pa.scalar(version.encode(), pa.binary()))
+            mine = pc.and_(mine, pc.equal(sources, pa.scalar(source.encode(), pa.binary())))
             text = offsets.filter(mine).cast(pa.string())
             parts.append(text.cast(pa.int64()).to_numpy(zero_copy_only=False))
         found[partition.number] = np.concatenate(parts)

@@ -17,7 +17,7 @@ from headrace.ledger.entries import (
     TurnReport,
     watermark_of_stream,
 )
-from headrace.ledger.laws import STREAM_COUNTERS, VIEW_COUNTERS, totals_of
+from headrace.ledger.laws import EXPANDED_COUNTERS, STREAM_COUNTERS, VIEW_COUNTERS, totals_of
 from headrace.log.base import Extent, Log, Partition
 from headrace.project.settings import Settings
 from headrace.store.base import Snapshot
@@ -177,7 +177,11 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
                     state_bytes_estimate=sizes.get(f"{held.name}__{held.version}", 0),
                     lag_records=lag,
                     watermark_us=_known(watermarks[held.owner]),
-                    counters={name: counted.get(name, 0) for name in VIEW_COUNTERS},
+                    counters={
+                        name: counted.get(name, 0)
+                        for name in (*VIEW_COUNTERS, *EXPANDED_COUNTERS)
+                        if name in counted or name in VIEW_COUNTERS
+                    },
                 )
             )
     turned = tuple(

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from headrace.plan.shape import shape_of
 from headrace.plan.spark.calls import call_text
 from headrace.plan.stages import Fold, Pipeline, Publish, Read, Step
+from headrace.plan.tables import Table
 
 __all__ = ["Explanation", "StoreText", "explain_view", "explanation_text"]
 
@@ -37,17 +37,24 @@ class Explanation:
         return asdict(self)
 
 
-def explain_view(pipeline: Pipeline, fold: Fold, store: StoreText) -> Explanation:
-    """Return what a pipeline does for a view; `store` is what the store makes of its table."""
-    stream = fold.stream.name
-    stages = [
-        *(_read(read) for read in pipeline.reads if read.stream.name == stream),
-        *(_step(step) for step in pipeline.steps if step.operator.name == stream),
-        _narrow(fold),
-        _fold(fold, store),
-        *(_publish(each) for each in pipeline.publishes if each.owner == fold.name),
-    ]
-    return Explanation(fold.name, fold.version, tuple(stages))
+def explain_view(pipeline: Pipeline, table: Table, store: StoreText) -> Explanation:
+    """Return what a pipeline does for the view of a table, branch by branch.
+
+    `store` is what the store makes of the table.
+    """
+    stages: list[Entry] = []
+    for fold in pipeline.folds:
+        if fold.table != table:
+            continue
+        stream = fold.stream.name
+        stages += [
+            *(_read(read) for read in pipeline.reads if read.stream.name == stream),
+            *(_step(step) for step in pipeline.steps if step.operator.name == stream),
+            _narrow(fold),
+            _fold(fold, store),
+        ]
+    stages += [_publish(each) for each in pipeline.publishes if each.owner == table.view]
+    return Explanation(table.view, table.version, tuple(stages))
 
 
 def _read(read: Read) -> Entry:
@@ -74,11 +81,20 @@ def _step(step: Step) -> Entry:
 
 
 def _narrow(fold: Fold) -> Entry:
-    query, view = shape_of(fold.view), fold.view
+    query, view = fold.shape, fold.view
     window = None if query.window is None else asdict(query.window) | {"time": query.time}
     note = fold.placement.note
     return {
         "stage": "narrow",
+        "expansions": [
+            {
+                "function": each.function,
+                "argument": each.argument,
+                "outer": each.outer,
+                "where": each.where,
+            }
+            for each in query.expansions
+        ],
         "where": query.where,
         "window": window,
         "placement": None if note is None else {"kind": note[0], "note": note[1]},
@@ -89,7 +105,7 @@ def _narrow(fold: Fold) -> Entry:
 
 
 def _fold(fold: Fold, store: StoreText) -> Entry:
-    query, table, partials = shape_of(fold.view), fold.table, dict(fold.partials)
+    query, table, partials = fold.shape, fold.table, dict(fold.partials)
     aggregates = []
     for call, answer in zip(query.calls, table.answers, strict=True):
         kept = table if answer.items is None else table.child(answer.items)
@@ -152,6 +168,13 @@ def _step_lines(stage: Entry) -> Lines:
 
 
 def _narrow_lines(stage: Entry) -> Lines:
+    for each in stage["expansions"]:
+        if each["where"]:
+            yield "where", each["where"]
+        outer = ", or one row with nulls" if each["outer"] else ""
+        what = "window around" if each["function"] == "windows" else "element of"
+        over = each["argument"] or "the event time"
+        yield each["function"], f"a row for each {what} {over}{outer}"
     yield "where", stage["where"] or "every record"
     window = stage["window"]
     if window is None:

@@ -11,11 +11,23 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from headrace.model.definitions import Stream, View
+from headrace.plan.shape import Shape
 from headrace.plan.spark.windowing import Levels
 from headrace.plan.tables import Table
 from headrace.time.placement import Placement
 
-__all__ = ["Fold", "Narrow", "Operator", "Pipeline", "Publish", "Read", "Step", "plan_pipeline"]
+__all__ = [
+    "Fold",
+    "Narrow",
+    "Operator",
+    "Pipeline",
+    "Publish",
+    "Read",
+    "Step",
+    "plan_pipeline",
+    "streams_by_table",
+    "tables_of",
+]
 
 
 class Operator(NamedTuple):
@@ -63,19 +75,25 @@ class Narrow:
 
 @dataclass(frozen=True)
 class Fold:
-    """Make a delta of a turn's records for the state table of a view.
+    """Make a delta of a turn's records for the state table of a view: of those of one branch.
 
     `values` are the expressions that are asked of a record that is folded, in order: what fails on
     one of them makes the record dead.
     """
 
     view: View
+    shape: Shape
     stream: Stream
     table: Table
     narrow: Narrow
     query: str  # Spark SQL over the relation `__input`, the narrowing included
     values: tuple[str, ...]
     partials: tuple[tuple[str, str], ...] = ()  # of the state columns: names and Spark SQL
+
+    @property
+    def input(self) -> str:
+        """What its counters are of, among the inputs of its view."""
+        return self.shape.input
 
     @property
     def name(self) -> str:
@@ -128,6 +146,19 @@ class Pipeline:
         return tuple(fold for fold in self.folds if fold.stream.name == stream)
 
 
+def streams_by_table(folds: Iterable[Fold]) -> dict[Table, frozenset[str]]:
+    """Return the streams whose records are folded into each table."""
+    found: dict[Table, frozenset[str]] = {}
+    for fold in folds:
+        found[fold.table] = found.get(fold.table, frozenset()) | {fold.stream.name}
+    return found
+
+
+def tables_of(folds: Iterable[Fold]) -> list[Table]:
+    """Return the tables that folds make deltas for, each once."""
+    return list(streams_by_table(folds))
+
+
 def plan_pipeline(
     streams: Iterable[tuple[Stream, str]], folds: Sequence[Fold], *, owned: Iterable[str] = ()
 ) -> Pipeline:
@@ -145,5 +176,5 @@ def plan_pipeline(
             operator = Operator("deduplicate", stream.name, version)
             steps.append(Step(operator, stream.unique, stream.unique_within_us))
     publishes = [Publish.of(stream) for stream, _ in streams if stream.name in owned]
-    publishes += [Publish.of(fold.view) for fold in folds]
+    publishes += [Publish.of(view) for view in dict.fromkeys(fold.view for fold in folds)]
     return Pipeline(tuple(reads), tuple(steps), tuple(folds), tuple(publishes))

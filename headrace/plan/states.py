@@ -35,10 +35,11 @@ def items_part(call: str) -> str:
 
 def plain_table(view: View, version: str, types: Mapping[str, DataType]) -> Table:
     """Return the table whose rows are records; nothing merges."""
-    placement = OfRecord()
+    query = shape_of(view)
+    placement = OfRecord(query.is_derived, query.ordinals)
     outputs = [
         Output(output.name, Reference(f"o{i}", types[f"o{i}"]), types[f"o{i}"])
-        for i, output in enumerate(shape_of(view).outputs)
+        for i, output in enumerate(query.outputs)
     ]
     columns = [TableColumn(f"o{i}", output.type) for i, output in enumerate(outputs)]
     return Table(
@@ -66,7 +67,7 @@ def grouped_table(
             found = types[key.name].sql
             raise refuse(view, f"GROUP BY {key.expression} is {found}; group by a field of it")
         _refuse_two_zeros(view, key, types)
-    aggregates = aggregates_of(view, types)
+    aggregates = aggregates_of(view, query, types)
     states = [
         column
         for name, aggregate in aggregates.items()

@@ -29,18 +29,26 @@ stream goes through them in this order:
    times, each at most the gap after the one before it; `[s, t)` of the row is from the first of
    them to the gap after the last.
 
-A generator makes several rows of a record, and what follows is of these rows instead of records: a
-view's counters begin with the rows of its last generator. A union's rows are those of its branches.
+A generator, or a window function of FROM, makes several rows of a record, and what follows is of
+these rows: they are skipped, matched and folded. The record stays one whole: if an expression fails
+on one of its rows, also in another branch of a union, the record is dead for the view, and none of
+its rows counts. A union's rows are those of its branches.
 
 A group exists once a record is folded into it: a view without keys has no row over an empty log.
-The counters seen, skipped, dead and matched count records; pairs, folded, late and corrected count
-pairs of record and window. A windowed row leaves when `t + retention <= W`; a view that drops its
-late records has no late set.
+The counters seen, skipped, dead and matched count records, once for each leaf that reads them;
+pairs, folded, late and corrected count pairs of record and window. With generators, `records`
+counts the records: some are `left_out` by a condition before the first generator, some are `dead`,
+some are `empty`, since the first generator makes no row of them, and the others are `expanded`. The
+rows of the last generator are `seen`: some are `skipped` by conditions behind it, the others
+`matched`, and pairs are of row and window. `ended` are rows of one generator that the next makes
+none of. The late and dead sets hold each record once.
+A windowed row leaves when `t + retention <= W`; a view that drops its late records has no late set.
 A windowed row is closed when `t <= W`, the smallest watermark of the stream's partitions after
 their last records; a row of a view without grouping is closed from the start, since nothing can
 change it; an unwindowed group never closes.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -62,6 +70,7 @@ from headrace.model.scalars import Scalar
 from headrace.reference.clocks import read_markers
 from headrace.reference.groups import fold
 from headrace.reference.linear import (
+    assign_windows,
     deduplicate,
     filter_rows,
     generate,
@@ -69,7 +78,15 @@ from headrace.reference.linear import (
     scan,
     unite,
 )
-from headrace.reference.relations import Coordinates, Folding, Question, Relation, ask
+from headrace.reference.relations import (
+    Coordinates,
+    Counts,
+    Dead,
+    Folding,
+    Question,
+    Relation,
+    ask,
+)
 from headrace.reference.scalars import Scalars
 from headrace.reference.streams import Readable, Record, StreamRead, read_stream, split_duplicates
 
@@ -108,7 +125,7 @@ def answer(
     scalars = Scalars()
     for view in definitions.views:
         watermark = min(read[name].watermark for name in streams_of(view.query))
-        _answer_view(result, Question(view, read, watermark, scalars))
+        _answer_view(result, Question(view, read, watermark, scalars, Dead()))
     return result
 
 
@@ -119,7 +136,7 @@ def _answer_stream(result: Answer, read: StreamRead) -> None:
         accepted, duplicates = split_duplicates(accepted, stream.unique, stream.unique_within_us)
     result.dead[stream.name] = [*sorted(read.dead)]
     result.duplicates[stream.name] = [*sorted(record.place for record in duplicates)]
-    unguarded = sum(record.arrival_us is None for record in read.readable)
+    unguarded = sum(each.record.arrival_us is None for each in read.readable)
     result.counters[stream.name] = {
         "read": len(read.readable) + len(read.dead),
         "accepted": len(accepted),
@@ -141,46 +158,74 @@ def evaluate(node: Node, question: Question) -> Relation:
         case Filter():
             return filter_rows(node, evaluate(node.input, question), question)
         case Union():
-            return unite([evaluate(each, question) for each in node.inputs])
+            return unite([evaluate(each, question) for each in node.inputs], question)
         case Generate():
             return generate(node, evaluate(node.input, question), question)
         case AssignWindows():
-            raise NotImplementedError("the reference does not know window functions in FROM")
+            return assign_windows(node, evaluate(node.input, question), question)
         case Aggregate():
             return fold(node, evaluate(node.input, question), question)
 
 
 def _answer_view(result: Answer, question: Question) -> None:
-    view = question.view
-    relation = evaluate(view.query, question)
-    rows: list[dict[str, object]] = []
-    dead = list(relation.dead)
-    for part in relation.parts:
-        # The columns are over the part's own table already.
-        outputs = {name: Scalar.column(name) for name in part.columns}
-        sound, columns, failed = ask(question, relation, part, list(outputs.values()))
-        dead += failed
-        for at, row in enumerate(sound.rows):
-            if (
-                view.retention_us is not None
-                and row.end_us + view.retention_us <= question.watermark
-            ):
-                continue
-            values = (column.values[at] for column in columns)
-            found = dict(zip(outputs, values, strict=True))
-            closed = row.end_us <= question.watermark
-            rows.append(found | {"_events": row.events, "_closed": closed})
+    view, dead = question.view, question.dead
+    while True:
+        known = len(dead.found)
+        dead.begin()
+        try:
+            rows, relation = _work_out(question)
+        except ValueError:
+            if len(dead.found) == known:
+                raise
+            continue  # it may fail because of rows of records that turned out to be dead
+        if len(dead.found) == known:
+            break
     folding = relation.folding or Folding(len(rows), len(rows), len(rows), 0, 0, ())
     result.rows[view.name] = rows
-    result.late[view.name] = [] if view.late == "drop" else sorted(folding.late_rows)
-    result.dead[view.name] = sorted([*relation.dead_before, *dead])
-    result.counters[view.name] = {
-        "seen": relation.seen,
-        "skipped": relation.skipped,
-        "dead": len(dead),
-        "matched": folding.matched,
+    result.late[view.name] = [] if view.late == "drop" else sorted(folding.late_records)
+    result.dead[view.name] = dead.records
+    result.counters[view.name] = _count(relation.counts, folding.matched) | {
         "pairs": folding.pairs,
         "folded": folding.folded,
         "late": folding.late,
         "corrected": folding.corrected,
     }
+
+
+def _work_out(question: Question) -> tuple[list[dict[str, object]], Relation]:
+    """Return a view's rows, and what became of all others; `question.dead` may have grown."""
+    relation = evaluate(question.view.query, question)
+    rows: list[dict[str, object]] = []
+    for part in relation.parts:
+        # The columns are over the part's own table already.
+        outputs = {name: Scalar.column(name) for name in part.columns}
+        sound, columns = ask(question, relation, part, list(outputs.values()))
+        for at, row in enumerate(sound.rows):
+            retention_us = question.view.retention_us
+            if retention_us is not None and row.end_us + retention_us <= question.watermark:
+                continue
+            values = (column.values[at] for column in columns)
+            found = dict(zip(outputs, values, strict=True))
+            closed = row.end_us <= question.watermark
+            rows.append(found | {"_events": row.events, "_closed": closed})
+    return rows, relation
+
+
+def _count(counts: Sequence[Counts], matched: int) -> dict[str, int]:
+    """Return the counters up to `matched`: those of all leaves together."""
+    total: Counter[str] = Counter({"seen": 0, "skipped": 0, "dead": 0})
+    for each in counts:
+        if each.made is None:  # a record is a row
+            total.update(seen=each.records + each.dead, skipped=each.left_out, dead=each.dead)
+            continue
+        total.update(
+            records=each.records + each.dead,
+            left_out=each.left_out,
+            dead=each.dead,
+            empty=each.empty,
+            expanded=each.records - each.left_out - each.empty,
+            ended=each.ended,
+            seen=each.made,
+            skipped=each.skipped,
+        )
+    return {**total, "matched": matched}

@@ -32,22 +32,14 @@ def fold(node: Aggregate, relation: Relation, question: Question) -> Relation:
     if relation.folding is not None:
         raise NotImplementedError("the reference does not know aggregates over aggregates")
     placed: list[Placed] = []
-    dead = list(relation.dead)
     types: list[list[pa.DataType]] = []
     for part in relation.parts:
-        found, lost, found_types = place_rows(node, relation, part, question)
+        found, found_types = place_rows(node, relation, part, question)
         placed += found
-        dead += lost
         types.append(found_types)
     groups = _groups(node, [each for each in placed if each.open])
-    return Relation(
-        (_rows(node, groups, [_known(column) for column in zip(*types, strict=True)]),),
-        relation.seen,
-        relation.skipped,
-        tuple(dead),
-        relation.dead_before,
-        count_placed(placed),
-    )
+    rows = _rows(node, groups, [_known(column) for column in zip(*types, strict=True)])
+    return Relation((rows,), relation.counts, count_placed(placed))
 
 
 def _groups(node: Aggregate, placed: Iterable[Placed]) -> list[_Group]:
@@ -110,7 +102,7 @@ def _rows(node: Aggregate, groups: Sequence[_Group], types: Sequence[pa.DataType
             row[call_column(number)] = aggregate(call, taken, type)
     ends = [math.inf if group.window is None else group.window.end_us for group in groups]
     rows = [
-        Row((), None, -math.inf, len(group.members), end_us)
+        Row((), (), None, -math.inf, len(group.members), end_us)
         for group, end_us in zip(groups, ends, strict=True)
     ]
     names = [name for name in schema.names if name != "_group"]

@@ -22,7 +22,15 @@ from headrace.model.scalars import Scalar
 from headrace.reference.relations import Coordinates, Folding, Part, Question, Relation, Row, ask
 from headrace.reference.windows import OutOfRange, Span, to_datetime, to_us, windows_around
 
-__all__ = ["TIMESTAMP", "Placed", "count_placed", "edges_of", "place_rows"]
+__all__ = [
+    "TIMESTAMP",
+    "Placed",
+    "count_placed",
+    "edges_of",
+    "place_rows",
+    "windows_of",
+    "with_windows",
+]
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 
@@ -42,13 +50,11 @@ class Placed(NamedTuple):
 
 def place_rows(
     node: Aggregate, relation: Relation, part: Part, question: Question
-) -> tuple[list[Placed], list[Coordinates], list[pa.DataType]]:
-    """Return the rows in their windows, those that are dead, and the types of the values."""
-    if node.window is None:
-        windows: list[Sequence[Span | None]] = [[None] for _ in part.rows]
-        dead: list[Coordinates] = []
-    else:
-        part, windows, dead = _windows(node.window, relation, part, question)
+) -> tuple[list[Placed], list[pa.DataType]]:
+    """Return the rows in their windows, and the types of the values."""
+    windows: Sequence[Sequence[Span | None]] = [[None] for _ in part.rows]
+    if node.window is not None:
+        part, windows = windows_of(node.window, relation, part, question)
     lateness_us = question.view.lateness_us
     allowed: float = math.inf if lateness_us is None else lateness_us
     late: dict[Coordinates, list[Span]] = {}
@@ -62,48 +68,53 @@ def place_rows(
     if node.window is not None:
         # Where a row has several windows, nothing that is evaluated of it may name them.
         first = [opened[row.coordinates][0] for row in in_time.rows]
-        in_time = _with_windows(in_time, [span for span in first if span])
+        in_time = with_windows(in_time, [span for span in first if span])
     asked = [*node.keys, *(each for call in node.calls for each in _asked(call))]
     follows = values_over_keys(question.view.query, node)
-    sound, columns, failed = ask(question, relation, in_time, [*asked, *follows])
+    sound, columns = ask(question, relation, in_time, [*asked, *follows])
     columns = columns[: len(asked)]
     placed = [Placed(row, late[row.coordinates], [], ()) for row in throughout]
     for at, row in enumerate(sound.rows):
         values = tuple(column.values[at] for column in columns)
         placed.append(Placed(row, late[row.coordinates], opened[row.coordinates], values))
-    return placed, [*dead, *failed], [column.type for column in columns]
+    return placed, [column.type for column in columns]
 
 
 def values_over_keys(query: Node, node: Aggregate) -> list[Scalar]:
     """Return the outputs and conditions above an aggregate that follow from its keys alone.
 
-    They are asked of every record, as the keys are: over columns of the aggregate's input.
+    They are asked of every record, as the keys are: over columns of the aggregate's input. What a
+    query within the query gives, and no other asks for, is not.
     """
     own: dict[str, Scalar] = {key_column(at): key for at, key in enumerate(node.keys)}
     overlap = node.window is not None and (node.window.overlaps or node.window.gap_us is not None)
     if node.window is not None and not overlap:
         own |= {name: Scalar.column(name) for name in WINDOW_COLUMNS}
-    found: list[Scalar] = []
+    above: list[Node] = []
     while query is not node:
-        if isinstance(query, Project):
-            found += [column.scalar for column in query.columns]
-        elif isinstance(query, Filter):
-            found.append(query.condition)
+        above.append(query)
         [query] = inputs_of(query)
+    found: list[Scalar] = []
+    columns: dict[str, Scalar] = {}  # of the last Project, over those of the aggregate
+    for each in reversed(above):
+        if isinstance(each, Filter):
+            found.append(each.condition.substitute(columns))
+        elif isinstance(each, Project):
+            columns = {one.name: one.scalar.substitute(columns) for one in each.columns}
+    found += columns.values()
     return [each.substitute(own) for each in found if each.refs and set(each.refs) <= set(own)]
 
 
-def _windows(
+def windows_of(
     window: Window, relation: Relation, part: Part, question: Question
-) -> tuple[Part, list[Sequence[Span | None]], list[Coordinates]]:
-    """Return the rows that have windows, these windows, and the rows that are dead."""
-    dead: list[Coordinates] = []
+) -> tuple[Part, list[list[Span]]]:
+    """Return the rows that have windows, and these windows; other records are dead."""
     times: list[object] = [row.event_us for row in part.rows]
     if window.time is not None:
-        part, [derived], dead = ask(question, relation, part, [window.time])
+        part, [derived] = ask(question, relation, part, [window.time])
         times = [to_us(each) if isinstance(each, datetime) else None for each in derived.values]
     kept: list[int] = []
-    windows: list[Sequence[Span | None]] = []
+    windows: list[list[Span]] = []
     for at, time_us in enumerate(times):
         try:
             if isinstance(time_us, int):  # and not null
@@ -112,18 +123,16 @@ def _windows(
         except OutOfRange:
             pass
     without = set(range(len(times))) - set(kept)
-    dead += [part.rows[at].coordinates for at in sorted(without)]
-    return part.take(kept), windows, dead
+    question.dead.add(part.rows[at] for at in without)
+    return part.take(kept), windows
 
 
-def _with_windows(part: Part, windows: Sequence[Span]) -> Part:
+def with_windows(part: Part, windows: Sequence[Span]) -> Part:
     """Return the rows with the columns of their windows."""
-    table, columns = part.table, dict(part.columns)
     edges = [edges_of(window) for window in windows]
     for name in WINDOW_COLUMNS:
-        table = table.append_column(name, pa.array([each[name] for each in edges], TIMESTAMP))
-        columns[name] = Scalar.column(name)
-    return Part(part.rows, table, columns)
+        part = part.add_column(name, pa.array([each[name] for each in edges], TIMESTAMP))
+    return part
 
 
 def edges_of(window: Span) -> dict[str, datetime]:
@@ -153,5 +162,5 @@ def count_placed(placed: Sequence[Placed]) -> Folding:
         for each in placed
         for window in each.open
     )
-    late_rows = tuple(each.row.coordinates for each in placed if each.late)
-    return Folding(len(placed), folded + late, folded, late, sum(ended), late_rows)
+    late_records = dict.fromkeys(each.row.record for each in placed if each.late)
+    return Folding(len(placed), folded + late, folded, late, sum(ended), tuple(late_records))

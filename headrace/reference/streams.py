@@ -38,6 +38,7 @@ class Record(NamedTuple):
     arrival_us: int | None  # None: the log did not stamp it
     key: bytes | None
     value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
     produced_us: int | None = None  # by the producer's clock, where the log did not stamp it
 
 
@@ -48,9 +49,9 @@ class Readable(NamedTuple):
     """
 
     place: Coordinates
+    record: Record
     values: dict[str, object]
     event_us: int | None
-    arrival_us: int | None
     watermark: Time
     clock: Time
     clock_after: Time
@@ -85,7 +86,7 @@ def read_stream(
             if values is None:
                 dead.append(place)
             else:
-                readable.append(_read(stream, clock, place, record.arrival_us, values))
+                readable.append(_read(stream, clock, place, record, values))
         clock.reach(math.inf)
         watermarks.append(clock.watermark)
     return StreamRead(stream, readable, dead, min(watermarks, default=-math.inf))
@@ -131,15 +132,16 @@ def _read(
     stream: Stream,
     clock: PartitionClock,
     place: Coordinates,
-    arrival_us: int | None,
+    record: Record,
     values: dict[str, object],
 ) -> Readable:
     time = None if stream.event_time is None else values[stream.event_time]
     event_us = to_us(time) if isinstance(time, datetime) else None
     before, watermark = clock.time, clock.watermark
     if event_us is not None:
-        clock.move(min(event_us, math.inf if arrival_us is None else arrival_us))
-    return Readable(place, values, event_us, arrival_us, watermark, before, clock.time)
+        arrival_us = math.inf if record.arrival_us is None else record.arrival_us
+        clock.move(min(event_us, arrival_us))
+    return Readable(place, record, values, event_us, watermark, before, clock.time)
 
 
 def split_duplicates(

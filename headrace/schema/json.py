@@ -70,6 +70,7 @@ class JsonDecoder:
             choices = ", ".join(TIMESTAMP_UNITS)
             raise ValueError(f"timestamp_format is {timestamp_format!r}; write one of {choices}")
         self.columns = tuple(columns)
+        self.wanted = None if wanted is None else frozenset(wanted)
         self.timestamp_format = timestamp_format
         # Nullable even where the column is not: the rows of dead records are null.
         kept = [column for column in columns if wanted is None or column.name in wanted]

@@ -9,7 +9,6 @@ from headrace.errors import DefinitionError, Problem, Unreachable
 from headrace.ledger.definitions import short_version
 from headrace.log.opening import open_log
 from headrace.model.fingerprint import stream_fingerprint
-from headrace.model.graph import streams_of
 from headrace.plan.stages import Fold, Pipeline, plan_pipeline
 from headrace.project.config import Config
 from headrace.project.folder import read_definitions
@@ -91,7 +90,7 @@ def plan_on_disk(config: Config) -> Pipeline:
     problems: list[Problem] = []
     for view in definitions.views:
         try:
-            folds.append(plan_view(spark, view, definitions.stream(streams_of(view.query)[0])))
+            folds += plan_view(spark, view, definitions.streams_of(view))
         except DefinitionError as error:
             problems += error.problems
     if problems:

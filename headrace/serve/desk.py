@@ -12,7 +12,7 @@ from headrace.errors import QueryRefused
 from headrace.log.base import Log
 from headrace.observe.status import take_status
 from headrace.plan.explain import explain_view
-from headrace.plan.stages import Pipeline
+from headrace.plan.stages import Pipeline, tables_of
 from headrace.project.settings import Settings
 from headrace.serve.values import answer_to_json
 from headrace.store.base import MAX_ROWS, Store
@@ -106,7 +106,7 @@ class StoreDesk:
     def explain(self) -> list[Json]:
         """Return the plan of every view."""
         return [
-            explain_view(pipeline, fold, describe_table(fold.table)).to_json()
+            explain_view(pipeline, table, describe_table(table)).to_json()
             for pipeline in self._pipelines()
-            for fold in pipeline.folds
+            for table in tables_of(pipeline.folds)
         ]

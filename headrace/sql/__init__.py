@@ -1,48 +1,37 @@
-"""SQL text into the model: `CREATE STREAM`, `CREATE MATERIALIZED VIEW` and `CREATE SINK`.
+"""SQL text into the model: streams, views, materialized views and sinks.
 
 Promises:
 - All problems of all files are reported at once, each with file, line and column, and with what
   to do; text of any kind raises DefinitionError and nothing else.
-- Definitions may stand in any order and in any file.
+- Definitions may stand in any order and in any file, and read each other in any order.
+- A definition that was refused does not make its readers look wrong: the cause is told alone.
 - A definition carries its statement as written, for people; nothing behind this room parses it.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Project, Sink, Stream, View
-from headrace.model.validate import validate_project
+from headrace.model.validate import taken_fault, validate_project
+from headrace.sql.creating import MATERIALIZED_VIEW, SINK, STREAM, Kind, accept_create, created_name
+from headrace.sql.queries import Unbound, bind_queries, is_derived, read_named_query
+from headrace.sql.query.names import Entry, Names, Pending, Unreadable
+from headrace.sql.query.scopes import Relation
 from headrace.sql.sinks import read_sink
 from headrace.sql.stack import on_own_stack
 from headrace.sql.statements import Cursor, Statement, split_statements
 from headrace.sql.streams import read_stream
-from headrace.sql.text import Refused, Source, word
+from headrace.sql.text import Refused, Source
 from headrace.sql.views import read_view
 
 __all__ = ["parse_project"]
 
-_KNOWN = "write CREATE STREAM ..., CREATE MATERIALIZED VIEW ... AS SELECT ... or CREATE SINK ..."
-_REFUSED = {
-    "DROP": "DROP is not a definition; delete the statement that creates it",
-    "ALTER": "ALTER is not a definition; edit the statement that creates it",
-    "INSERT": "INSERT is not a definition; append records with `headrace append`",
-    "UPDATE": "UPDATE is not a definition; records are never changed, append new ones",
-    "DELETE": "DELETE is not a definition; records are never changed, append new ones",
-    "MERGE": "MERGE is not a definition; records are never changed, append new ones",
-    "SELECT": "a query alone defines nothing; ask it with `headrace sql`, or write CREATE "
-    "MATERIALIZED VIEW name AS before it",
-    "WITH": "a query alone defines nothing; ask it with `headrace sql`",
-    "SET": "settings belong into headrace.toml",
-    "USE": "there are no databases to choose from; remove it",
-}
-_CREATE_REFUSED = {
-    "TABLE": "CREATE TABLE (changelog topics) is not built yet; read the topic as a stream: "
-    "CREATE STREAM",
-    "VIEW": "views are kept up to date; write CREATE MATERIALIZED VIEW",
-    "OR": "OR REPLACE is not needed: an edited definition replaces the old one; remove it",
-    "FUNCTION": "functions of your own are not built yet; use Spark's",
-    "TEMPORARY": "definitions last; remove TEMPORARY",
-}
+_VIEW_OVER_VIEW = (
+    "{0} is a materialized view, and views over views are not built yet; write its query as CREATE "
+    "VIEW or CREATE STREAM ... AS, which others can read, or read the streams that {0} reads"
+)
+_FROM_SINK = "{0} is a sink, which only writes; read what {1} reads"
 
 
 def parse_project(sources: Mapping[str, str]) -> Project:
@@ -50,82 +39,95 @@ def parse_project(sources: Mapping[str, str]) -> Project:
 
     DefinitionError: carries every problem of every file.
     """
-    return on_own_stack(lambda: _parse_project(sources))
+    return on_own_stack(lambda: _Files(sources).project())
 
 
-def _parse_project(sources: Mapping[str, str]) -> Project:
-    problems: list[Problem] = []
-    views: list[tuple[Statement, Cursor]] = []
-    streams: list[Stream] = []
-    sinks: list[Sink] = []
-    known: dict[str, Stream | None] = {}
-    for statement in _read_statements(sources, problems):
+@dataclass
+class _Files:
+    """The definitions of all files, as they are read."""
+
+    sources: Mapping[str, str]
+    problems: list[Problem] = field(default_factory=list)
+    #: What each name is to FROM; the first of two definitions counts, and None was refused.
+    entries: dict[str, Entry] = field(default_factory=dict)
+    streams: list[Stream] = field(default_factory=list)
+    sinks: list[Sink] = field(default_factory=list)
+    unbound: list[Unbound] = field(default_factory=list)
+    views: list[tuple[Statement, Cursor]] = field(default_factory=list)
+    whole: bool = True  # all files could be read
+    first: dict[str, Statement] = field(default_factory=dict)  # that has each name
+
+    def project(self) -> Project:
+        """Return the project. DefinitionError."""
+        for statement in self._statements():
+            try:
+                self._read(statement)
+            except Refused as refused:
+                self._note(statement, None)
+                self.problems += refused.problems
+        # As leaves: the first of two streams of one name, like everywhere else.
+        leaves = {stream.name: stream for stream in reversed(self.streams)}
+        queries = bind_queries(self.unbound, self.entries, leaves, self.problems, whole=self.whole)
+        names = Names(self.entries, leaves, self.whole)
+        found = [self._read_view(statement, cursor, names) for statement, cursor in self.views]
+        read = tuple(view for view in found if view is not None)
+        project = Project(tuple(self.streams), read, tuple(self.sinks), tuple(queries))
+        # A definition that was refused would make its sinks look wrong too.
+        unread = frozenset(name for name, entry in self.entries.items() if entry is None)
+        whole = self.whole and len(read) == len(found)
+        self.problems += validate_project(project, whole=whole, refused=unread)
+        if self.problems:
+            raise DefinitionError(list(dict.fromkeys(self.problems)))
+        return project
+
+    def _statements(self) -> list[Statement]:
+        statements: list[Statement] = []
+        for file, text in self.sources.items():
+            source = Source(file, text)
+            try:
+                statements += split_statements(source, source.tokenize())
+            except Refused as refused:
+                self.whole = False
+                self.problems += refused.problems
+        return statements
+
+    def _note(self, statement: Statement, entry: Entry) -> None:
+        name = created_name(statement)
+        if name is not None:
+            self.entries.setdefault(name.lower(), entry)
+            self.first.setdefault(name.lower(), statement)
+
+    def _read(self, statement: Statement) -> None:
         cursor = Cursor(statement.source, statement.tokens)
+        kind = accept_create(statement, cursor)
+        name = created_name(statement) or ""
+        if kind is MATERIALIZED_VIEW:
+            self._note(statement, Unreadable(name, _VIEW_OVER_VIEW.format(name)))
+            self.views.append((statement, cursor))
+        elif kind is SINK:
+            sink = read_sink(statement, cursor, self.problems)
+            self.sinks.append(sink)
+            self._note(statement, Unreadable(name, _FROM_SINK.format(name, sink.view)))
+        elif kind is STREAM and not is_derived(cursor):
+            stream, sound = read_stream(statement, cursor, self.problems)
+            self.streams.append(stream)
+            # A stream whose columns are in doubt would make its readers look wrong too.
+            self._note(statement, Relation.of_stream(stream, None) if sound else None)
+        else:
+            self._read_query(statement, cursor, kind, name)
+
+    def _read_query(self, statement: Statement, cursor: Cursor, kind: Kind, name: str) -> None:
+        query = read_named_query(statement, cursor, kind, self.problems)
+        first = self.first.get(name.lower())
+        if first is not None:
+            self.problems.append(Problem(statement.location, taken_fault(name, first.location)))
+            return
+        self._note(statement, None if query is None else Pending(name))
+        self.unbound += [] if query is None else [query]
+
+    def _read_view(self, statement: Statement, cursor: Cursor, names: Names) -> View | None:
         try:
-            kind = _accept_create(statement, cursor)
-            if kind == "VIEW":
-                views.append((statement, cursor))
-            elif kind == "SINK":
-                sinks.append(read_sink(statement, cursor, problems))
-            else:
-                name = cursor.peek()
-                known.setdefault(str(name.text).lower() if name else "", None)
-                stream, sound = read_stream(statement, cursor, problems)
-                streams.append(stream)
-                # A stream whose columns are in doubt would make its views look wrong too.
-                if sound:
-                    known[stream.name.lower()] = known[stream.name.lower()] or stream
+            return read_view(statement, cursor, names.anew(), self.problems)
         except Refused as refused:
-            problems += refused.problems
-    found = [_read_view(statement, cursor, known, problems) for statement, cursor in views]
-    read = tuple(view for view in found if view is not None)
-    project = Project(tuple(streams), read, tuple(sinks))
-    # A view that was refused would make its sinks look wrong too.
-    problems += validate_project(project, whole=len(read) == len(found))
-    if problems:
-        raise DefinitionError(list(dict.fromkeys(problems)))
-    return project
-
-
-def _read_statements(sources: Mapping[str, str], problems: list[Problem]) -> list[Statement]:
-    statements: list[Statement] = []
-    for file, text in sources.items():
-        source = Source(file, text)
-        try:
-            statements += split_statements(source, source.tokenize())
-        except Refused as refused:
-            problems += refused.problems
-    return statements
-
-
-def _read_view(
-    statement: Statement,
-    cursor: Cursor,
-    known: Mapping[str, Stream | None],
-    problems: list[Problem],
-) -> View | None:
-    try:
-        return read_view(statement, cursor, known, problems)
-    except Refused as refused:
-        problems += refused.problems
-    return None
-
-
-def _accept_create(statement: Statement, cursor: Cursor) -> str:
-    """Pass over CREATE and what is created. Refused: it is another statement."""
-    first, second = cursor.peek(), cursor.peek(1)
-    if not cursor.accept("CREATE"):
-        advice = _REFUSED.get(word(first), f"this is not a definition; {_KNOWN}")
-        raise statement.source.refuse(statement.tokens[0], advice)
-    if cursor.accept("STREAM"):
-        kind = "STREAM"
-    elif cursor.accept("MATERIALIZED", "VIEW"):
-        kind = "VIEW"
-    elif cursor.accept("SINK"):
-        kind = "SINK"
-    else:
-        found = word(second) or "alone"
-        raise cursor.refuse(_CREATE_REFUSED.get(found, f"CREATE {found} is not known; {_KNOWN}"))
-    if cursor.next_is("IF"):
-        raise cursor.refuse("IF NOT EXISTS is not needed: definitions say what is; remove it")
-    return kind
+            self.problems += refused.problems
+        return None

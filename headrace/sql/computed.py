@@ -7,7 +7,7 @@ from sqlglot import Token, TokenType, exp
 
 from headrace.errors import Problem
 from headrace.model.definitions import Computed
-from headrace.model.nodes import WATERMARK, Scan
+from headrace.model.nodes import COORDINATES, WATERMARK, Scan
 from headrace.model.scalars import Scalar
 from headrace.schema.types import Column, DataType
 from headrace.sql.query.clauses import unread
@@ -39,23 +39,26 @@ def bind_computed(
 ) -> list[Computed]:
     """Return the computed columns of a stream; what is wrong with single ones is added."""
     known = [RelationColumn(column.name, column.type) for column in columns]
+    own = tuple(RelationColumn(name, type) for name, type in COORDINATES.items())
     bound: dict[str, Scalar] = {}
     found: list[Computed] = []
     for number, each in enumerate(written):
         name = str(each.name.text)
         behind = {str(later.name.text).lower() for later in written[number:]}
-        relation = Relation(stream, stream, Scan(stream), tuple(known), event_time=WATERMARK)
+        relation = Relation(
+            stream, stream, Scan(stream), tuple(known), event_time=WATERMARK, own=own
+        )
         try:
             scalar = _bind(source, relation, each, behind)
         except Refused as refused:
             problems += refused.problems
-        else:
-            scalar = scalar.substitute(bound)
-            if each.type is not None:
-                scalar = Scalar(f"cast({scalar.text} as {each.type.sql.lower()})", scalar.refs)
-            bound[name] = scalar
-            place = source.location(each.name.start)
-            found.append(Computed(name, scalar, each.type, each.at, place))
+            scalar = Scalar("null")  # it is there, and no further problem
+        scalar = scalar.substitute(bound)
+        if each.type is not None:
+            scalar = Scalar(f"cast({scalar.text} as {each.type.sql.lower()})", scalar.refs)
+        bound[name] = scalar
+        place = source.location(each.name.start)
+        found.append(Computed(name, scalar, each.type, each.at, place))
         known.append(RelationColumn(name, each.type))
     return found
 

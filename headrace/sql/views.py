@@ -5,13 +5,22 @@ from dataclasses import replace
 
 from headrace.errors import Problem
 from headrace.model.definitions import View
-from headrace.model.graph import streams_of, window_of
+from headrace.model.graph import outputs_of, streams_of, walk, window_of
 from headrace.model.names import name_fault
-from headrace.model.nodes import Aggregate, Filter, Node, Project, Window
+from headrace.model.nodes import (
+    Aggregate,
+    AssignWindows,
+    Filter,
+    Generate,
+    Node,
+    Project,
+    Union,
+    Window,
+)
 from headrace.model.validate import validate_view
 from headrace.sql.options import Option, read_duration, read_options
-from headrace.sql.query.binder import read_query
-from headrace.sql.query.relations import Streams
+from headrace.sql.query.binder import parse, read_query
+from headrace.sql.query.names import Names
 from headrace.sql.sinks import read_emit
 from headrace.sql.statements import Cursor, Statement
 
@@ -21,7 +30,7 @@ VIEW_OPTIONS = ("allowed_lateness", "late", "retention", "time_zone", "emit")
 
 
 def read_view(
-    statement: Statement, cursor: Cursor, streams: Streams, problems: list[Problem]
+    statement: Statement, cursor: Cursor, names: Names, problems: list[Problem]
 ) -> View | None:
     """Read what follows CREATE MATERIALIZED VIEW; problems are added, and then there is no view.
 
@@ -41,17 +50,18 @@ def read_view(
     locations["name"] = source.location(name.start)
     lateness_us = read_duration(source, options, "allowed_lateness", problems)
     retention_us = read_duration(source, options, "retention", problems)
-    if not (cursor.next_is("SELECT") or cursor.next_is("WITH")):
+    if not any(cursor.next_is(each) for each in ("SELECT", "WITH", "(")):
         raise cursor.refuse(f"SELECT is expected here{cursor.found()}")
-    query = read_query(source, cursor.rest(), streams, problems)
-    if query is None or len(problems) > before:
+    relation = read_query(parse(source, cursor.rest(), problems), names, problems)
+    if relation is None or len(problems) > before:
         fault = name_fault("view", name.text)
         problems += [Problem(locations["name"], fault)] if fault else []
         return None
+    query = relation.node
     window = window_of(query)
     if "time_zone" in options:
         zone = options["time_zone"]
-        if window is None:
+        if window is None and not any(isinstance(each, AssignWindows) for each in walk(query)):
             problems.append(
                 source.problem(
                     zone.value,
@@ -60,7 +70,7 @@ def read_view(
                 )
             )
             return None
-        query = _with_window(query, replace(window, zone=zone.text))
+        query = _with_zone(query, zone.text)
     emit, emit_every_us = read_emit(source, options, problems)
     if "late" in options and options["late"].text == "topic" and window is None:
         # The default, which a definition cannot tell from nothing.
@@ -80,26 +90,28 @@ def read_view(
         emit_every_us=emit_every_us,
         late=options["late"].text if "late" in options else "topic",
         retention_us=retention_us,
+        reads=names.read_names,
         sql=statement.sql,
         location=statement.location,
     )
-    assert isinstance(query, Project)
-    locations |= {f"output {index}": each.location for index, each in enumerate(query.columns)}
-    read = streams_of(query)
+    outputs = enumerate(outputs_of(query))
+    locations |= {f"output {index}": each.location for index, each in outputs}
     problems += validate_view(
-        view,
-        {each.name: each for each in streams.values() if each and each.name in read},
-        locations,
+        view, {name: names.streams[name] for name in streams_of(query)}, locations
     )
     return view
 
 
-def _with_window(node: Node, window: Window) -> Node:
-    """Return a query with another window in the place of its own."""
+def _with_zone(node: Node, zone: str) -> Node:
+    """Return a query whose windows are days of a time zone."""
     match node:
-        case Aggregate():
-            return replace(node, window=window)
-        case Project() | Filter():
-            return replace(node, input=_with_window(node.input, window))
+        case Aggregate(window=Window()) | AssignWindows():
+            assert node.window is not None
+            below = _with_zone(node.input, zone)
+            return replace(node, input=below, window=replace(node.window, zone=zone))
+        case Aggregate() | Project() | Filter() | Generate():
+            return replace(node, input=_with_zone(node.input, zone))
+        case Union():
+            return Union(tuple(_with_zone(each, zone) for each in node.inputs))
         case _:
             return node

@@ -29,7 +29,6 @@ from headrace.ledger.entries import Counters, HoldingState, Owner, TurnReport
 from headrace.ledger.laws import totals_of
 from headrace.log import EmbeddedLog, Log, Partition, Range, records
 from headrace.model.definitions import Project, Stream
-from headrace.model.graph import streams_of
 from headrace.observe.audit import Audit, audit
 from headrace.project.settings import Settings
 from headrace.reference.streams import Record, read_stream
@@ -63,13 +62,13 @@ def _embedded(folder: Path, clock: Callable[[], int]) -> Log:
 
 @contextmanager
 def harness(
-    definitions: str | Path,
+    definitions: str | Path | Project,
     *,
     partitions: int = 4,
     settings: Settings | None = None,
     open_log: OpenLog = _embedded,
 ) -> Iterator["Harness"]:
-    """Open a harness over SQL text, or a folder of `.sql` files. DefinitionError."""
+    """Open a harness over SQL text, a folder of `.sql` files, or a project. DefinitionError."""
     folder = Path(tempfile.mkdtemp(prefix="headrace-test-"))
     chosen = settings or Settings(split_folds=2)
     made = Harness(definitions, folder, partitions, chosen, open_log)
@@ -87,7 +86,7 @@ class Harness:
 
     def __init__(
         self,
-        definitions: str | Path,
+        definitions: str | Path | Project,
         folder: Path,
         partitions: int,
         settings: Settings,
@@ -209,11 +208,11 @@ class Harness:
 
     def late(self, view: str) -> list[Row]:
         """Return the late records of a view, decoded, in the order of their topic."""
-        [name] = streams_of(self._project.view(view).query)
-        stream = self._project.stream(name)
+        streams = {each.topic: each for each in self._project.streams_of(self._project.view(view))}
         return [
             decode_strict(stream.columns, record["value"], stream.timestamp_format)
             for record in self.side(f"{view}.late")
+            if (stream := streams[record["topic"]])
         ]
 
     def dead(self, name: str) -> list[Row]:
@@ -292,7 +291,9 @@ class Harness:
             self._store.close()
 
 
-def _parse(definitions: str | Path) -> Project:
+def _parse(definitions: str | Path | Project) -> Project:
+    if isinstance(definitions, Project):
+        return definitions
     if isinstance(definitions, Path):
         return parse_project({file.name: file.read_text() for file in definitions.glob("*.sql")})
     return _parse_text(definitions)

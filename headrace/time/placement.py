@@ -29,6 +29,7 @@ __all__ = [
 
 _TIMESTAMP = parse_type("TIMESTAMP")
 _BIGINT = parse_type("BIGINT")
+_INT = parse_type("INT")
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,23 @@ class Placement:
 
 @dataclass(frozen=True)
 class OfRecord(Placement):
-    """A row for each record, by its coordinates."""
+    """A row for each record, by its coordinates.
+
+    With `branches` the branch of the union that it came through is among them, and the numbers of
+    the elements that it was made of: as many as `ordinals`.
+    """
+
+    branches: bool = False
+    ordinals: int = 0
 
     @property
     def columns(self) -> tuple[PlaceColumn, ...]:
-        """Partition and offset."""
-        return (PlaceColumn("__partition", parse_type("INT")), PlaceColumn("__offset", _BIGINT))
+        """Partition and offset, and what else tells rows apart."""
+        place = (PlaceColumn("__partition", _INT), PlaceColumn("__offset", _BIGINT))
+        if not self.branches:
+            return place
+        rows = (PlaceColumn(f"__row{number}", _INT) for number in range(self.ordinals))
+        return (PlaceColumn("__branch", _INT), *place, *rows)
 
     @property
     def appends(self) -> bool:

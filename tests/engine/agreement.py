@@ -51,7 +51,13 @@ def assert_agrees_with_the_reference(harness: Harness) -> None:
     for stream in project.streams:
         for partition, extent in harness.log.extents(stream.topic).items():
             records[partition] = [
-                Record(row["offset"], _micros(row["arrival"]), row["key"], row["value"])
+                Record(
+                    row["offset"],
+                    _micros(row["arrival"]),
+                    row["key"],
+                    row["value"],
+                    tuple((each["name"], each["value"]) for each in row["headers"] or ()),
+                )
                 for batch in harness.log.read(Range(partition, *extent))
                 for row in batch.to_pylist()
             ]

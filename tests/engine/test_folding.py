@@ -54,7 +54,8 @@ def fold_of(spark: SparkSession, kinds: list[str], expression: str | None = None
     cases = " ".join(f"WHEN '{kind}' THEN CAST({text} AS STRING)" for kind, text in texts.items())
     text = f"CREATE MATERIALIZED VIEW v AS SELECT CASE kind {cases} END AS value FROM s;"
     project = parse_project({"test.sql": STREAM + text})
-    return plan_view(spark, project.views[0], project.streams[0])
+    [fold] = plan_view(spark, project.views[0], project.streams)
+    return fold
 
 
 def table(fold: Fold, records: list[dict[str, object]]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""A part of a turn's rows reaches Spark as it is, whatever it is cut from."""
+"""Rows of a turn reach Spark as they are, whatever they are cut from; its functions are known."""
 
 from datetime import UTC, datetime
 
@@ -7,6 +7,7 @@ import pytest
 
 from headrace.engine.gears.frames import make_frame
 from headrace.engine.spark.session import start_spark
+from headrace.sql.query.spark_functions import SPARK_FUNCTIONS
 
 pytestmark = pytest.mark.spark
 
@@ -26,3 +27,8 @@ def test_lists_and_maps_of_times_may_be_a_slice_with_nulls_among_them() -> None:
     for part in (rows.slice(1), rows.slice(2, 1)):
         found = make_frame(start_spark(), part).toArrow()
         assert found.to_pylist() == part.to_pylist()
+
+
+def test_the_functions_that_the_front_door_knows_are_those_of_spark() -> None:
+    listed = {row[0] for row in start_spark().sql("SHOW FUNCTIONS").collect()}
+    assert {name for name in listed if name.isidentifier()} == SPARK_FUNCTIONS

@@ -70,8 +70,8 @@ def test_every_split_gives_the_same_sessions(tmp_path: Path) -> None:
     spark = start_spark()
     pieces_of = parse_project({"a.sql": STREAM + VIEW.format(keys="split, turn, ")})
     split_view = parse_project({"b.sql": STREAM + VIEW.format(keys="split, ")})
-    folding = plan_view(spark, pieces_of.views[0], pieces_of.streams[0])
-    fold = plan_view(spark, split_view.views[0], split_view.streams[0])
+    [folding] = plan_view(spark, pieces_of.views[0], pieces_of.streams)
+    [fold] = plan_view(spark, split_view.views[0], split_view.streams)
 
     types = {column.name: column.type for column in pieces_of.streams[0].columns} | INPUT_COLUMNS
     schema = pa.schema([(name, type.arrow) for name, type in types.items()])

@@ -119,6 +119,43 @@ def test_the_reason_names_the_column_and_what_it_is_computed_from(gear: str) -> 
         assert measure_lateness(h.log, h.project.stream("requests")).records == 12
 
 
+NOTES = """
+CREATE STREAM notes (
+  text STRING, words AS size(split(text, ' ')),
+  WATERMARK FOR _arrival AS _arrival - INTERVAL 5 SECONDS
+);
+CREATE MATERIALIZED VIEW per_minute AS
+SELECT window.start AS minute, count(*) AS n, sum(words) AS words, max(_arrival) AS last
+FROM notes GROUP BY window(_arrival, '1 minute');
+"""
+
+
+def test_records_without_a_time_go_by_their_arrival() -> None:
+    with harness(NOTES, partitions=1, settings=Settings(split_folds=2, split_records=20)) as h:
+        for number in range(12):
+            arrival = NOON + timedelta(seconds=20 * number)
+            h.append("notes", [{"text": "a b" if number % 2 else "a"}], arrival=arrival)
+            h.append("notes", ["broken"])  # at the same time
+        for gear in ("short", "long"):
+            h.turn(max_records=7, gear=gear)
+        h.close_time()
+        last = [NOON + timedelta(seconds=60 * minute + 40) for minute in range(4)]
+        assert sorted(h.rows("per_minute"), key=lambda row: row["minute"]) == [
+            {
+                "minute": NOON + timedelta(minutes=minute),
+                "n": 3,
+                "words": 4 + minute % 2,
+                "last": last[minute],
+            }
+            for minute in range(4)
+        ]
+        assert h.counters("notes") == {
+            "read": 24, "accepted": 12, "dead": 12, "duplicate": 0, "unguarded": 0
+        }  # fmt: skip
+        assert_agrees_with_the_reference(h)
+        h.audit()
+
+
 def test_what_spark_refuses_is_told_with_its_place() -> None:
     definitions = """
 CREATE STREAM a (x STRING, t TIMESTAMP AS to_timestamp(x, x, x), WATERMARK FOR t AS t);

@@ -149,7 +149,7 @@ def test_any_split_of_any_order_has_the_same_windows(kind: str, tmp_path: Path) 
 
     spark = start_spark()
     stream, view = project.streams[0], project.views[0]
-    fold = plan_view(spark, view, stream)
+    [fold] = plan_view(spark, view, (stream,))
     types = {column.name: column.type for column in stream.columns} | INPUT_COLUMNS
     schema = pa.schema([(name, type.arrow) for name, type in types.items()])
     whole = Outcome()

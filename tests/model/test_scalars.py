@@ -36,3 +36,15 @@ def test_columns_are_the_union_of_references() -> None:
     assert columns_of([Scalar("1"), Scalar("{0} > {1}", ("a", "b")), Scalar.column("b")]) == {
         "a", "b",
     }  # fmt: skip
+
+
+def test_an_edge_of_a_window_is_the_column_that_it_is() -> None:
+    window = Scalar("named_struct('start', {0}, 'end', {1})", ("_window_start", "_window_end"))
+    path = Scalar("hour({0}.start) + {1}.end + {0}.`End`", ("w", "other"))
+    found = path.substitute({"w": window})
+    assert found.refs == ("_window_start", "other", "_window_end")
+    assert found.text == "hour({0}) + {1}.end + (named_struct('start', {0}, 'end', {2})).`End`"
+    assert Scalar("{0}.END", ("w",)).substitute({"w": window}) == Scalar.column("_window_end")
+    assert Scalar("{0}.start_time", ("w",)).substitute({"w": Scalar.column("x")}).text == (
+        "{0}.start_time"
+    )

@@ -38,7 +38,7 @@ from headrace.plan.explain import Explanation, explain_view, explanation_text
 from headrace.plan.fold import INPUT_COLUMNS, plan_fold
 from headrace.plan.shape import shape_of
 from headrace.plan.stages import Fold, plan_pipeline
-from headrace.schema.types import parse_type
+from headrace.schema.types import DataType, parse_type
 from headrace.sql import parse_project
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.store.duckdb.tables.names import quote
@@ -90,9 +90,16 @@ def with_window(node: Node, window: Window) -> Node:
     return replace(node, input=with_window(node.input, window))
 
 
+def planned_fold(
+    version: str, arguments: dict[str, DataType], outputs: dict[str, DataType]
+) -> Fold:
+    view, stream = define(PER_MINUTE)
+    return plan_fold(view, shape_of(view), stream, version, arguments, outputs)
+
+
 def explained(fold: Fold) -> Explanation:
     pipeline = plan_pipeline([(fold.stream, "5e6f7a8b")], [fold])
-    return explain_view(pipeline, fold, describe_table(fold.table))
+    return explain_view(pipeline, fold.table, describe_table(fold.table))
 
 
 @pytest.mark.parametrize("file", ["fold.txt", "panes.txt", "days.txt", "session.txt"])
@@ -108,7 +115,7 @@ def test_a_fold_is_the_text_in_the_golden_file(file: str) -> None:
     if file in windows:
         query = with_window(view.query, windows[file])
         view = replace(view, query=query, late="drop", retention_us=86_400_000_000)
-    fold = plan_fold(view, stream, "1a2b3c4d", ARGUMENTS, OUTPUTS)
+    fold = plan_fold(view, shape_of(view), stream, "1a2b3c4d", ARGUMENTS, OUTPUTS)
     found = explanation_text(explained(fold).to_json()) + "\n"
     if os.environ.get("HEADRACE_GOLDEN") == "write":
         (GOLDEN / file).write_text(found)
@@ -118,7 +125,7 @@ def test_a_fold_is_the_text_in_the_golden_file(file: str) -> None:
 def test_a_unique_id_is_explained() -> None:
     view, stream = define(PER_MINUTE)
     unique = replace(stream, unique="id", unique_within_us=3_600_000_000)
-    fold = plan_fold(view, unique, "1a2b3c4d", ARGUMENTS, OUTPUTS)
+    fold = plan_fold(view, shape_of(view), unique, "1a2b3c4d", ARGUMENTS, OUTPUTS)
     found = explanation_text(explained(fold).to_json())
     assert (
         "  step\n    deduplicate by id, remembered for 3600 s of its partition's clock, as "
@@ -127,7 +134,7 @@ def test_a_unique_id_is_explained() -> None:
 
 
 def test_a_version_is_part_of_the_physical_name() -> None:
-    table = plan_fold(*define(PER_MINUTE), "1a2b3c4d", ARGUMENTS, OUTPUTS).table
+    table = planned_fold("1a2b3c4d", ARGUMENTS, OUTPUTS).table
     assert table.name == "v__1a2b3c4d"
     assert [column.name for column in table.keys] == ["window_start", "k0"]
     assert [column.name for column in table.values] == ["_events", "a0_0", "a1_0", "a2_0"]
@@ -149,7 +156,7 @@ def test_a_version_is_part_of_the_physical_name() -> None:
 def test_a_type_that_cannot_be_folded_is_refused(change: dict[str, str], message: str) -> None:
     types = {name: parse_type(type) for name, type in change.items()}
     with pytest.raises(DefinitionError) as error:
-        plan_fold(*define(PER_MINUTE), "1a2b3c4d", ARGUMENTS | types, OUTPUTS | types)
+        planned_fold("1a2b3c4d", ARGUMENTS | types, OUTPUTS | types)
     assert message in str(error.value)
 
 
@@ -173,7 +180,7 @@ def test_a_key_of_two_zeros_makes_no_further_key(select: str, is_refused: bool) 
     outputs["__having"] = parse_type("BOOLEAN")
     message = ""
     try:
-        plan_fold(view, stream, "1a2b3c4d", types, outputs)
+        plan_fold(view, shape_of(view), stream, "1a2b3c4d", types, outputs)
     except DefinitionError as error:
         message = str(error)
     assert bool(message) == is_refused
@@ -198,7 +205,8 @@ def test_a_key_of_two_zeros_makes_no_further_key(select: str, is_refused: bool) 
 def test_a_view_reads_the_columns_that_it_names_and_the_event_time(
     select: str, columns: set[str]
 ) -> None:
-    assert columns_read(*define(select)) == columns
+    view, stream = define(select)
+    assert columns_read(shape_of(view), stream) == columns
 
 
 def test_names_are_quoted_for_the_store() -> None:
@@ -285,7 +293,7 @@ def test_spark_runs_folds_of_every_shape_and_the_store_shows_them(tmp_path: Path
     views = [(define(select)[0], expected) for select, expected in SHAPES.items()]
     views += [(View("v", node), expected) for node, expected in NESTED]
     for at, (view, expected) in enumerate(views):
-        fold = plan_view(spark, view, stream)
+        [fold] = plan_view(spark, view, (stream,))
         delta = session.sql(fold.query).toArrow()
         store = DuckDBStore(tmp_path / f"{at}.duckdb")
         epoch = store.begin_epoch()

@@ -30,7 +30,7 @@ from headrace.model.nodes import (
 )
 from headrace.model.scalars import Scalar
 from headrace.plan.finals import Names, to_term
-from headrace.plan.shape import Key, Output, Shape, shape_of
+from headrace.plan.shape import Expansion, Key, Output, Shape, shape_of, shapes_of
 from headrace.plan.spark.names import identifier
 from headrace.schema.types import parse_type
 
@@ -100,6 +100,7 @@ def grouped(
     return shaped(Project(node, named(**outputs)))
 
 
+GROUPED = Project(Aggregate(RECORDS, None, (), (Call("count"),)), named(n=of("{0}", "call_0")))
 K0, K1, A0, A1 = key_column(0), key_column(1), call_column(0), call_column(1)
 
 
@@ -181,9 +182,10 @@ def test_the_time_of_a_window_is_over_the_stream() -> None:
 @pytest.mark.parametrize(
     ("node", "what"),
     [
-        (Union((RECORDS, Scan("t"))), "a view over several streams (s, t)"),
-        (Filter(Union((RECORDS, Scan("s"))), of("true")), "UNION ALL"),
-        (Generate(RECORDS, "explode", of("{0}", "a"), ("b",)), "a generator"),
+        (Filter(Union((RECORDS, Scan("s"))), of("true")), "UNION ALL of queries without a list"),
+        (Generate(RECORDS, "explode", of("{0}", "a"), ("b",)), "a query without a list"),
+        (Project(Union((GROUPED, GROUPED)), ()), "UNION ALL of grouped queries"),
+        (Generate(GROUPED, "explode", of("{0}", "n"), ("b",)), "a generator over an aggregate"),
         (Aggregate(Aggregate(RECORDS, None, (), ()), None, (), ()), "an aggregate over an"),
         (Aggregate(RECORDS, None, (), ()), "a query without a list of outputs"),
         (Filter(RECORDS, of("true")), "a query without a list of outputs"),
@@ -229,3 +231,47 @@ def test_every_word_that_is_more_than_a_name_is_quoted() -> None:
     assert identifier("größe") == "`größe`"
     assert identifier("a`b") == "`a``b`"
     assert identifier("Amount_1") == "Amount_1"
+
+
+def test_each_branch_of_a_union_is_a_shape_over_its_own_stream() -> None:
+    first = Project(Filter(RECORDS, of("{0} > 0", "a")), named(x=of("{0}", "a"), t=of("{0}", "ts")))
+    second = Project(Scan("t"), named(x=of("{0} + 1", "b"), other=of("{0}", "time")))
+    both = Union((first, Union((second, first))))
+    node = Aggregate(
+        Filter(both, of("{0} < 9", "x")), MINUTE, (of("{0} % 2", "x"),), (Call("count"),)
+    )
+    outputs = named(k=of("{0}", K0), twice=of("2 * {0}", K0), n=of("{0}", A0))
+    shapes = shapes_of(View("v", Project(node, outputs)))
+    assert [(each.stream, each.input, each.branch, each.branches) for each in shapes] == [
+        ("s", "s", 0, 3),
+        ("t", "t", 1, 3),
+        ("s", "s#2", 2, 3),
+    ]
+    assert [each.where for each in shapes] == [
+        "CASE WHEN a > 0 THEN a < 9 END",
+        "(b + 1) < 9",
+        "CASE WHEN a > 0 THEN a < 9 END",
+    ]
+    assert [[key.expression for key in each.keys] for each in shapes] == [
+        ["a % 2", "2 * (a % 2)"],
+        ["(b + 1) % 2", "2 * ((b + 1) % 2)"],
+        ["a % 2", "2 * (a % 2)"],
+    ]
+    assert {each.outputs for each in shapes} == {
+        (Output("k", "k0"), Output("twice", "k1"), Output("n", "a0"))
+    }
+    assert [each.columns for each in shapes] == [{"a"}, {"b"}, {"a"}]
+
+
+def test_rows_of_a_generator_are_asked_what_stands_above_it() -> None:
+    below = Filter(RECORDS, of("{0} > 0", "a"))
+    entries = Generate(below, "posexplode", of("{0}", "tags"), ("at", "tag"), outer=True)
+    inner = Generate(Filter(entries, of("{0} = 0", "at")), "explode", of("f({0})", "tag"), ("e",))
+    query = Project(Filter(inner, of("{0} <> {1}", "e", "tag")), named(e=of("{0}", "e")))
+    [found] = shapes_of(View("v", query))
+    assert found.expansions == (
+        Expansion("posexplode", "tags", ("__e0_0",), True, None, "a > 0"),
+        Expansion("explode", "f(__e0_0)", ("__e1_0",), False, None, "__n0 = 0"),
+    )
+    assert (found.where, found.ordinals, found.columns) == ("__e1_0 <> __e0_0", 2, {"a", "tags"})
+    assert found.outputs == (Output("e", "__e1_0"),)

@@ -8,6 +8,7 @@ or the dump of what it defines. All cases see the streams of streams.sql, which 
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,15 +17,18 @@ import pytest
 from headrace.errors import DefinitionError
 from headrace.model import Project as Definitions
 from headrace.model import Stream, View
-from headrace.model.graph import streams_of
+from headrace.model.canonical import from_canonical, to_canonical
 from headrace.model.nodes import (
     Aggregate,
+    AssignWindows,
     Call,
     Deduplicate,
     Filter,
+    Generate,
     Node,
     Project,
     Scan,
+    Union,
     Window,
 )
 from headrace.model.scalars import Scalar
@@ -33,7 +37,10 @@ from headrace.sql import parse_project
 GOLDEN = Path(__file__).parent / "golden"
 STREAMS = (GOLDEN / "streams.sql").read_text()
 FILES = sorted(path.name for path in GOLDEN.glob("*.sql") if path.name != "streams.sql")
-ANSWER = re.compile(r"-- (error|stream|view|from|where|window|key|call|output|having|sink): ")
+ANSWER = re.compile(
+    r"-- (error|stream|view|query|branch|union|from|where|generate|windows?|key|call|output|having"
+    r"|sink): "
+)
 
 
 class Case(NamedTuple):
@@ -90,6 +97,16 @@ def dump_node(node: Node) -> list[str]:
         case Filter():
             word = "having" if isinstance(node.input, Aggregate) else "where"
             return [*dump_node(node.input), f"-- {word}: {show(node.condition)}"]
+        case Union():
+            lines = []
+            for at, branch in enumerate(node.inputs):
+                lines += [f"-- branch: {at}", *dump_node(branch)]
+            return [*lines, f"-- union: of {len(node.inputs)}"]
+        case Generate():
+            made = f"{', '.join(node.columns)} = {node.function}({show(node.argument)})"
+            return [*dump_node(node.input), f"-- generate: {made}{', outer' * node.outer}"]
+        case AssignWindows():
+            return [*dump_node(node.input), f"-- windows: {dump_window(node.window)}"]
         case Project():
             lines = dump_node(node.input)
             return lines + [
@@ -140,6 +157,9 @@ def run(case: Case) -> list[str]:
         return [f"-- error: {problem}" for problem in error.problems]
     check_round_trip(project)
     lines = [line for stream in project.streams[given:] for line in dump_stream(stream)]
+    for query in project.queries:
+        lines.append(f"-- query: {query.kind} {query.name} reads {', '.join(query.reads)}")
+        lines += dump_node(query.query)
     lines += [line for view in project.views for line in dump_view(view)]
     return lines + [
         f"-- sink: {sink.name} of {sink.view} to {sink.topic}, {sink.mode}"
@@ -151,10 +171,11 @@ def check_round_trip(project: Definitions) -> None:
     """Read each definition's text again, alone, as the engine does with old versions."""
     for stream in project.streams:
         assert parse_project({"again.sql": stream.sql}).stream(stream.name) == stream
+    below = [each.sql for each in (*project.streams, *project.queries)]
     for view in project.views:
-        stream = project.stream(streams_of(view.query)[0])
-        again = parse_project({"again.sql": f"{stream.sql};\n{view.sql}"})
+        again = parse_project({"again.sql": ";\n".join([view.sql, *below])})
         assert again.view(view.name) == view
+        assert from_canonical(to_canonical(view)) == replace(view, sql="")
 
 
 @pytest.mark.parametrize("file", FILES)

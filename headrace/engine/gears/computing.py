@@ -21,7 +21,7 @@ from headrace.engine.gears.probing import SHARING, try_all
 from headrace.engine.spark.errors import SPARK_ERRORS, explain
 from headrace.errors import EngineError
 from headrace.model.definitions import Computed, Stream
-from headrace.plan.spark.names import text_of
+from headrace.plan.spark.names import identifier, text_of
 from headrace.schema.json import Decoded, JsonDecoder
 from headrace.schema.json_text import show
 
@@ -77,24 +77,24 @@ class ComputingDecoder:
             if made.num_rows != rows.num_rows:  # protects data, so not an assertion
                 raise RuntimeError(f"Spark made {made.num_rows} rows of {rows.num_rows} records")
         else:
-            nulls = {_tried(each): pa.nulls(rows.num_rows, _type(each)) for each in self._eager}
+            stream = self._stream
+            nulls = {
+                _tried(stream, each): pa.nulls(rows.num_rows, _type(each)) for each in stream.eager
+            }
             made = pa.table(nulls)
         for name in made.column_names:
             rows = rows.append_column(name, made[name])
         return include(self._stream, self._shape, rows, decoded)
 
-    @property
-    def _eager(self) -> tuple[Computed, ...]:
-        return self._stream.eager
-
     def _compute(self, rows: pa.Table) -> pa.Table:
-        made = [_tried(each) for each in self._eager]
+        stream = self._stream
+        made = [_tried(stream, each) for each in stream.eager]
         if self._file is None:
             frame = compute(self._session, self._stream, make_frame(self._session, rows))
             return frame.select(*made).toArrow()
         if self._plan is None:
             types = {column.name: column.type.sql for column in self._stream.columns}
-            schema = ", ".join(f"`{name}` {types[name]}" for name in rows.column_names)
+            schema = ", ".join(f"{identifier(name)} {types[name]}" for name in rows.column_names)
             frame = self._file.frame(self._session, schema)
             self._plan = compute(self._session, self._stream, frame).select(*made)
         with self._file.holding(rows):
@@ -106,7 +106,8 @@ def compute(session: SparkSession, stream: Stream, frame: DataFrame) -> DataFram
     # See probing.py; it holds for whatever the session runs.
     session.conf.set(SHARING, "false")
     columns = {
-        _tried(each): try_all(session, {"value": text_of(each.scalar)}) for each in stream.eager
+        _tried(stream, each): try_all(session, {"value": text_of(each.scalar)})
+        for each in stream.eager
     }
     return frame.withColumns(columns)
 
@@ -118,7 +119,7 @@ def include(stream: Stream, shape: RowShape, rows: pa.Table, decoded: Decoded) -
     judged[decoded.dead.to_numpy()] = True
     found: list[tuple[np.ndarray, Computed, bool]] = []
     for each in stream.eager:
-        tried = _whole(rows[_tried(each)])
+        tried = _whole(rows[_tried(stream, each)])
         arrays[each.name] = pc.struct_field(tried, [0])
         for array, fails in ((tried, True), (arrays[each.name], False)):
             missing = pc.is_null(array).to_numpy(zero_copy_only=False) & ~judged
@@ -135,8 +136,8 @@ def include(stream: Stream, shape: RowShape, rows: pa.Table, decoded: Decoded) -
     return Decoded(batch, decoded.dead, decoded.reasons)
 
 
-def _tried(computed: Computed) -> str:
-    return f"__tried_{computed.name}"
+def _tried(stream: Stream, computed: Computed) -> str:
+    return f"__tried_{stream.eager.index(computed)}"
 
 
 def _type(computed: Computed) -> pa.DataType:

@@ -30,7 +30,7 @@ from headrace.engine.gears.probing import failing_rows
 from headrace.engine.gears.stamping import SideRecords, Summary
 from headrace.engine.spark.errors import SPARK_ERRORS, SparkError, explain
 from headrace.errors import ViewFailed
-from headrace.plan.shape import shape_of
+from headrace.plan.spark.expanding import EMPTY, ENDED, LEFT_OUT, SKIPPED
 from headrace.plan.stages import Fold
 from headrace.plan.tables import Table
 
@@ -38,9 +38,9 @@ __all__ = ["Outcome", "RunFold", "TooManyFailures", "fold_frame", "fold_rows"]
 
 _COUNTS = (
     "records", "folded", "corrected", "skipped", "late_records", "late_throughout", "late_pairs",
-    "dead_count",
+    "dead_count", "left_out", "empty", "expanded", "ended",
 )  # fmt: skip
-
+_LEFT_OUT = {LEFT_OUT: "left_out", EMPTY: "empty", ENDED: "ended", SKIPPED: "skipped"}
 
 #: Folds rows, and returns the result of the fold's query.
 RunFold = Callable[[pa.Table], pa.Table]
@@ -69,6 +69,10 @@ class Outcome:
     folded: int = 0
     corrected: int = 0
     skipped: int = 0
+    left_out: int = 0  # records, before their first expansion
+    empty: int = 0  # records that it made no row of
+    expanded: int = 0  # records that it made rows of
+    ended: int = 0  # rows of an expansion that the next one made none of
     late_records: int = 0  # late for a window at least
     late_throughout: int = 0  # late for all of their windows
     late_pairs: int = 0
@@ -82,17 +86,30 @@ class Outcome:
         self.summaries += [Summary.from_bytes(side.as_py()) for side in sides["__side"]]
         if sides.num_rows:
             result = result.filter(pc.is_null(result["__side"]))
-        if not shape_of(fold.view).grouped:
+        if fold.shape.expansions:
+            result = self._without_left_out(fold, result)
+        if not fold.shape.grouped:
             self._add_delta(result, result.num_rows, result.num_rows)
             return
-        skipped = result.filter(result["__skip"])
-        self.skipped += _sum(skipped["_events"])
-        result = result.filter(pc.invert(result["__skip"]))
+        if not fold.shape.expansions:
+            skipped = result.filter(result["__skip"])
+            self.skipped += _sum(skipped["_events"])
+            result = result.filter(pc.invert(result["__skip"]))
         if fold.placement.cut is not None:
             result = self._without_late(fold, result)
             if "__corrected" in result.column_names:
                 self.corrected += _sum(result["__corrected"])
         self._add_delta(result, _sum(result["_events"]), fold.placement.count_pairs(result))
+
+    def _without_left_out(self, fold: Fold, result: pa.Table) -> pa.Table:
+        """Count the rows that are left out, and records without rows; return the others."""
+        for code, counter in _LEFT_OUT.items():
+            rows = result.filter(pc.equal(result["__out"], code))
+            count = _sum(rows["_events"]) if fold.shape.grouped else rows.num_rows
+            setattr(self, counter, getattr(self, counter) + count)
+        made = result.filter(pc.invert(pc.is_in(result["__out"], pa.array([LEFT_OUT, EMPTY]))))
+        self.expanded += _sum(made["__firsts"])
+        return result.filter(pc.equal(result["__out"], 0))
 
     def _without_items(self, fold: Fold, result: pa.Table) -> pa.Table:
         """Enter the rows of items; return the view's own."""

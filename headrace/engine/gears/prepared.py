@@ -25,7 +25,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headrace.engine.gears.tasks import Task, spare_the_collector
 from headrace.errors import DiskFull, EngineError
-from headrace.plan.fold import INPUT_COLUMNS
+from headrace.plan.fold import input_columns
+from headrace.plan.spark.names import identifier
 from headrace.plan.stages import Fold
 
 __all__ = ["PreparedFold", "RowsFile", "can_prepare", "prepare"]
@@ -33,7 +34,7 @@ __all__ = ["PreparedFold", "RowsFile", "can_prepare", "prepare"]
 # Steps that work out everything anew in every run.
 _KEEP_NOTHING = frozenset(
     {
-        "ColumnarToRow", "Filter", "HashAggregate", "InputAdapter", "MapInArrow",
+        "ColumnarToRow", "Filter", "Generate", "HashAggregate", "InputAdapter", "MapInArrow",
         "ObjectHashAggregate", "Project", "Range", "Sort", "SortAggregate", "WholeStageCodegen",
     }
 )  # fmt: skip
@@ -57,13 +58,11 @@ class PreparedFold:
     """
 
     def __init__(self, fold: Fold, session: SparkSession) -> None:
-        read = fold.narrow.columns
-        types = {column.name: column.type for column in fold.stream.scanned if column.name in read}
-        types |= INPUT_COLUMNS
+        types = input_columns(fold.stream, fold.narrow.columns)
         self._columns = list(types)
         self._lock = threading.Lock()
         self._file = RowsFile()
-        schema = ", ".join(f"`{name}` {type.sql}" for name, type in types.items())
+        schema = ", ".join(f"{identifier(name)} {type.sql}" for name, type in types.items())
         self._file.frame(session, schema).createOrReplaceTempView("__input")
         self._result = session.sql(fold.query)
         steps = set(_steps(self._result._jdf.queryExecution().executedPlan()))

@@ -14,6 +14,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from headrace.engine.gears.frames import make_frame
+from headrace.plan.spark.expanding import Expand
 from headrace.plan.stages import Fold
 
 __all__ = ["SHARING", "failing_rows", "try_all"]
@@ -30,6 +31,9 @@ def failing_rows(fold: Fold, session: SparkSession, rows: pa.Table) -> np.ndarra
         judged = make_frame(session, numbered)
         fails = F.lit(False)
         for number, level in enumerate(fold.narrow.levels):
+            if isinstance(level, Expand):
+                judged = judged.selectExpr("*", level.text)
+                continue
             tried = f"__level{number}"
             judged = judged.withColumn(tried, try_all(session, dict(level)))
             names = [name for name, _ in level]

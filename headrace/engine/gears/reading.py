@@ -21,6 +21,7 @@ from headrace.engine.gears.tasks import Task, spare_the_collector
 from headrace.errors import LogError, Unreachable
 from headrace.log.base import RECORDS, Range, Split
 from headrace.model.definitions import Stream
+from headrace.plan.spark.names import identifier
 from headrace.schema.json import Decoded, JsonDecoder
 from headrace.time.clocks import Clock, Mark
 
@@ -78,7 +79,9 @@ def run_tasks(
     read = sources(stream, wanted)
     names = workers_decoder(stream, read).schema.names
     columns = [
-        f"`{column.name}` {column.type.sql}" for column in stream.columns if column.name in names
+        f"{identifier(column.name)} {column.type.sql}"
+        for column in stream.columns
+        if column.name in names
     ]
     columns += [f"__{name} {type}" for name, type in _CARRIED.items()]
     columns += ["__number INT", "__reason STRING", "__end BINARY"]

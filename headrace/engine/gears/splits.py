@@ -25,7 +25,8 @@ from headrace.errors import LogError, PositionLost, Unreachable
 from headrace.ledger.entries import Seed, StreamPartition
 from headrace.log.base import Log, Range
 from headrace.model.definitions import Stream
-from headrace.plan.fold import INPUT_COLUMNS
+from headrace.plan.fold import input_columns
+from headrace.plan.spark.names import identifier
 from headrace.time.clocks import Clock, Mark, after_span
 
 __all__ = [
@@ -134,12 +135,10 @@ def split_frame(
     wanted: frozenset[str],
 ) -> DataFrame:
     """Return the stamped records of the assignments as a frame; one more row each: its summary."""
-    names = RowShape(stream, wanted).schema.names
-    columns = [
-        f"`{column.name}` {column.type.sql}" for column in stream.scanned if column.name in names
-    ]
-    columns += [f"{name} {type.sql}" for name, type in INPUT_COLUMNS.items()]
-    work = partial(_stamp_all, stream, RowShape(stream, wanted))
+    shape = RowShape(stream, wanted)
+    types = input_columns(stream, wanted.union(shape.schema.names))
+    columns = [f"{identifier(name)} {type.sql}" for name, type in types.items()]
+    work = partial(_stamp_all, stream, shape)
     return run_tasks(session, stream, assignments, wanted, work, ", ".join(columns))
 
 

@@ -14,7 +14,8 @@ from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.errors import HeadraceError
 from headrace.log.base import PRODUCED, RECORDS, Partition, Range
 from headrace.model.definitions import Stream
-from headrace.model.nodes import ARRIVAL
+from headrace.model.nodes import ARRIVAL, COORDINATES
+from headrace.plan.spark.names import coordinate_column
 from headrace.schema.json import Decoded
 from headrace.time.clocks import NEVER, UNKNOWN, Clock, Mark, Micros, moves, stamp
 from headrace.time.lateness import BUCKETS, count_lateness
@@ -46,15 +47,28 @@ _STAMPS = [
 ]
 
 
+#: Those of a record's coordinates that travel with it only where a view reads them.
+_CARRIED = ("_topic", ARRIVAL, "_key", "_headers")
+
+
 class Shaped(Protocol):
     """What says which columns decoded rows have: a decoder, or a part of one."""
 
     schema: pa.Schema
 
+    @property
+    def wanted(self) -> frozenset[str] | None:
+        """The columns that were asked for, a record's own among them; None: those of the stream."""
+
 
 def input_schema(decoder: Shaped) -> pa.Schema:
-    """Return the columns of a fold's input: what the decoder yields, and the stamps."""
-    return pa.schema([*list(decoder.schema), *_STAMPS])
+    """Return the columns of a fold's input: what the decoder yields, coordinates, and stamps."""
+    carried = [
+        (coordinate_column(name), COORDINATES[name].arrow)
+        for name in _CARRIED
+        if name in (decoder.wanted or ())
+    ]
+    return pa.schema([*list(decoder.schema), *carried, *_STAMPS])
 
 
 def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -191,6 +205,7 @@ class Stamper:
         )
         self._range = range
         self._clock = clock
+        self._decoder = decoder
         self._marks = list(marks)
         self._duplicates = duplicates
         self._read = self._accepted = self._duplicate = self._unguarded = 0
@@ -222,7 +237,8 @@ class Stamper:
         partition = pa.repeat(pa.scalar(self._range.partition.number, pa.int32()), count)
         offsets = records["offset"].combine_chunks()
         stamps = [partition, offsets, watermarks, pa.nulls(count, pa.binary())]
-        rows = pa.record_batch([*decoded.rows.columns, *stamps], schema=self._schema)
+        carried = [self._carried(records, name) for name in _CARRIED if self._carries(name)]
+        rows = pa.record_batch([*decoded.rows.columns, *carried, *stamps], schema=self._schema)
         kept = readable
         if self._duplicates.bits:
             kept = readable & ~self._duplicates.holds(offsets.to_numpy())
@@ -234,6 +250,17 @@ class Stamper:
             unstamped = pc.is_null(records["arrival"]).to_numpy()
             self._unguarded += int((unstamped & readable).sum())
         return rows
+
+    def _carries(self, name: str) -> bool:
+        return name in (self._decoder.wanted or ())
+
+    def _carried(self, records: pa.Table, name: str) -> pa.Array:
+        if name == "_topic":
+            return pa.repeat(pa.scalar(self._range.partition.topic), records.num_rows)
+        if name == self.stream.event_time:
+            return log_times(records).combine_chunks()
+        found = records[name.removeprefix("_")].combine_chunks()
+        return found.cast(COORDINATES[name].arrow)
 
     def move_clock(self, records: pa.Table, decoded: Decoded) -> None:
         """Move the clock over a batch without stamping it."""

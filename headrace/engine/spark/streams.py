@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from headrace.engine.spark.errors import explain
 from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Computed, Stream
-from headrace.plan.spark.names import text_of
+from headrace.plan.spark.names import identifier, text_of
 
 __all__ = ["check_stream"]
 
@@ -22,7 +22,7 @@ def check_stream(spark: SparkSession, stream: Stream) -> None:
     if not stream.eager:
         return
     session = spark.newSession()
-    schema = ", ".join(f"`{column.name}` {column.type.sql}" for column in stream.columns)
+    schema = ", ".join(f"{identifier(column.name)} {column.type.sql}" for column in stream.columns)
     frame = session.createDataFrame([], schema)
     problems: list[Problem] = []
     for each in stream.eager:

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,17 +31,18 @@ from headrace.ledger.entries import (
     SetAside,
     StreamPartition,
     TurnReport,
-    watermark_of_stream,
+    side_producer,
+    watermark_of,
 )
 from headrace.log.base import Partition, Range
 from headrace.model.definitions import Stream
-from headrace.plan.shape import shape_of
-from headrace.plan.stages import Fold, Operator, Pipeline
+from headrace.plan.stages import Fold, Operator, Pipeline, streams_by_table
 from headrace.plan.tables import Table
 
 __all__ = ["Accounts"]
 
 MAX_REASON_CHARACTERS = 500
+_OF_EXPANSIONS = ("left_out", "empty", "expanded", "ended")
 
 
 class Accounts:
@@ -69,9 +72,10 @@ class Accounts:
 
     def set_aside(self, view: str, reason: str) -> None:
         """Leave a view out of this turn, as failed."""
-        fold = next(fold for fold in self._outcomes if fold.name == view)
-        del self._outcomes[fold]
-        self._asides.append(SetAside(view, fold.version, reason, HoldingState.FAILED))
+        folds = [fold for fold in self._outcomes if fold.name == view]
+        for fold in folds:
+            del self._outcomes[fold]
+        self._asides.append(SetAside(view, folds[0].version, reason, HoldingState.FAILED))
 
     def commit(self, gear: str, milliseconds: Mapping[str, float]) -> Commit:
         """Return the turn as one value. EngineError: a record was lost or made up on the way."""
@@ -110,9 +114,9 @@ class Accounts:
         """Return what is merged into every table, nothing also: rows may leave it all the same."""
         deltas: dict[Table, tuple[pa.Table, ...]] = {}
         for fold, outcome in self._outcomes.items():
-            deltas[fold.table] = tuple(outcome.deltas)
+            deltas[fold.table] = (*deltas.get(fold.table, ()), *outcome.deltas)
             for table in fold.table.children:
-                deltas[table] = tuple(outcome.items.get(table, ()))
+                deltas[table] = (*deltas.get(table, ()), *outcome.items.get(table, ()))
         return deltas
 
     def _manifests(self) -> dict[Operator, Manifest]:
@@ -125,10 +129,9 @@ class Accounts:
         before = {key: place for key, place in self._unit.progress.items() if key not in added}
         after = {**self._unit.progress, **self._progress()}
         return {
-            Owner("view", fold.name, fold.version): watermark_of_stream(after, fold.stream.name)
-            for fold in self._outcomes
-            if watermark_of_stream(after, fold.stream.name)
-            != watermark_of_stream(before, fold.stream.name)
+            Owner("view", table.view, table.version): watermark_us
+            for table, streams in streams_by_table(self._outcomes).items()
+            if (watermark_us := watermark_of(after, streams)) != watermark_of(before, streams)
         }
 
     def _check_whole(self) -> None:
@@ -202,27 +205,31 @@ class Accounts:
     def _view_counters(self) -> dict[Counted, Counters]:
         counters: dict[Counted, Counters] = {}
         for fold, outcome in self._outcomes.items():
-            seen = sum(s.accepted for s in self._summaries if s.stream == fold.stream.name)
+            records = sum(s.accepted for s in self._summaries if s.stream == fold.stream.name)
             matched = outcome.records + outcome.late_throughout
             pairs = outcome.folded + outcome.late_pairs
-            skipped = outcome.skipped
-            shape = shape_of(fold.view)
-            if not shape.grouped and shape.where is not None:
-                skipped = seen - outcome.dead_count - matched
+            seen, skipped, dead = records, outcome.skipped, outcome.dead_count
+            more: dict[str, int] = {}
+            if fold.shape.expansions:
+                seen, dead = skipped + matched, 0
+                more = {name: getattr(outcome, name) for name in _OF_EXPANSIONS}
+                more["records"] = records
+            elif not fold.shape.grouped and fold.shape.where is not None:
+                skipped = seen - dead - matched
             if not fold.placement.overlaps and pairs != matched:
                 raise EngineError(
                     f"view {fold.name}, turn {self._planned.turn}: {matched} records matched, but "
                     f"{pairs} were folded or late. The turn is not committed. This is a fault of "
                     f"Headrace; please report it."
                 )
-            if seen != skipped + outcome.dead_count + matched:
+            if seen != skipped + dead + matched:
                 raise EngineError(
                     f"view {fold.name}, turn {self._planned.turn}: {seen} records were seen, but "
                     f"{skipped} skipped, {outcome.dead_count} dead and {matched} matched. The turn "
                     f"is not committed. This is a fault of Headrace; please report it."
                 )
             owner = Owner("view", fold.name, fold.version)
-            counters[Counted(owner, fold.stream.name)] = {
+            counters[Counted(owner, fold.input)] = {
                 "seen": seen,
                 "skipped": skipped,
                 "dead": outcome.dead_count,
@@ -231,6 +238,7 @@ class Accounts:
                 "folded": outcome.folded,
                 "late": outcome.late_pairs,
                 "corrected": outcome.corrected,
+                **more,
             }
         return counters
 
@@ -242,18 +250,33 @@ class Accounts:
             for summary in self._summaries:
                 if summary.stream == name:
                     dead.setdefault(summary.range.partition.number, []).append(summary.dead)
-            yield from _entries(topics[name].dead, source.stream.topic, source.version, dead)
-            if (topic := topics[name].duplicate) is not None:
+            topic = topics[name].dead
+            producer_id = f"{topic}@{source.version}"
+            yield from _entries(topic, source.stream.topic, producer_id, dead)
+            if (duplicates := topics[name].duplicate) is not None:
                 found = {
                     number: [_duplicates_of(source.stream, offsets)]
                     for number, offsets in self._duplicates(name).items()
                 }
-                yield from _entries(topic, source.stream.topic, source.version, found)
+                producer_id = f"{duplicates}@{source.version}"
+                yield from _entries(duplicates, source.stream.topic, producer_id, found)
+        for view, inputs in self._by_topic().items():
+            to = topics[view]
+            for read, outcomes in inputs.items():
+                version = next(fold.version for fold in self._outcomes if fold.name == view)
+                producer = partial(side_producer, version=version, source=read, sources=inputs)
+                dead = _together(outcome.dead for outcome in outcomes)
+                yield from _entries(to.dead, read, producer(to.dead), dead)
+                if to.late is not None:
+                    late = _together(outcome.late for outcome in outcomes)
+                    yield from _entries(to.late, read, producer(to.late), late)
+
+    def _by_topic(self) -> dict[str, dict[str, list[Outcome]]]:
+        """Return the outcomes of every view, by the topics that its branches read."""
+        found: dict[str, dict[str, list[Outcome]]] = {}
         for fold, outcome in self._outcomes.items():
-            read, to = fold.stream.topic, topics[fold.name]
-            yield from _entries(to.dead, read, fold.version, outcome.dead)
-            if to.late is not None:
-                yield from _entries(to.late, read, fold.version, outcome.late)
+            found.setdefault(fold.name, {}).setdefault(fold.stream.topic, []).append(outcome)
+        return found
 
     def _seeds(self) -> Iterable[Seed]:
         """Keep a clock about every `seed_records` offsets, of the streams that the unit owns."""
@@ -278,9 +301,21 @@ def _duplicates_of(stream: Stream, found: OffsetSet) -> SideRecords:
     return SideRecords(offsets, pa.repeat(pa.scalar(reason), len(offsets)))
 
 
+def _together(
+    found: Iterable[Mapping[int, Sequence[SideRecords]]],
+) -> dict[int, list[SideRecords]]:
+    """Return what several branches put aside, by partition."""
+    parts: dict[int, list[SideRecords]] = {}
+    for each in found:
+        for number, records in each.items():
+            parts.setdefault(number, []).extend(records)
+    return parts
+
+
 def _entries(
-    topic: str, source_topic: str, version: str, found: Mapping[int, Sequence[SideRecords]]
+    topic: str, source_topic: str, producer_id: str, found: Mapping[int, Sequence[SideRecords]]
 ) -> Iterable[OutboxEntry]:
+    """Yield what is put aside, each record once, however many of its rows or branches say so."""
     for number, parts in sorted(found.items()):
         offsets = pa.concat_arrays([part.offsets for part in parts])
         reasons = pa.concat_arrays([part.reasons for part in parts])
@@ -288,8 +323,8 @@ def _entries(
         reasons = pc.utf8_slice_codeunits(reasons, 0, MAX_REASON_CHARACTERS)
         if not len(offsets):
             continue
-        order = pc.sort_indices(offsets)
-        offsets, reasons = offsets.take(order), reasons.take(order)
+        _, firsts = np.unique(offsets.to_numpy(), return_index=True)
+        offsets, reasons = offsets.take(pa.array(firsts)), reasons.take(pa.array(firsts))
         partition = Partition(source_topic, number)
         source = Range(partition, offsets[0].as_py(), offsets[-1].as_py() + 1)
-        yield OutboxEntry(topic, source, f"{topic}@{version}", offsets, reasons)
+        yield OutboxEntry(topic, source, producer_id, offsets, reasons)

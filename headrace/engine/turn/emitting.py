@@ -19,10 +19,10 @@ from headrace.ledger.entries import (
     StreamPartition,
     Swap,
     When,
-    watermark_of_stream,
+    watermark_of,
 )
 from headrace.model.definitions import Sink, View
-from headrace.plan.stages import Fold
+from headrace.plan.stages import Fold, streams_by_table
 from headrace.plan.tables import Table
 
 __all__ = ["Emitting"]
@@ -82,15 +82,11 @@ class Emitting:
     def of_turn(self, folds: Iterable[Fold], before: Clocks, after: Clocks) -> list[Emission]:
         """Return what a turn that takes clocks from `before` to `after` has to tell."""
         found = []
-        for fold in folds:
+        for table, streams in streams_by_table(folds).items():
             for sink in self.sinks:
-                if (sink.view, self._versions.get(sink.name)) == (fold.name, fold.version):
-                    stream = fold.stream.name
-                    watermarks = (
-                        watermark_of_stream(before, stream),
-                        watermark_of_stream(after, stream),
-                    )
-                    found.append(self._emission(sink, fold.table, *watermarks))
+                if (sink.view, self._versions.get(sink.name)) == (table.view, table.version):
+                    watermarks = (watermark_of(before, streams), watermark_of(after, streams))
+                    found.append(self._emission(sink, table, *watermarks))
         return found
 
     def of_swap(self, folds: Iterable[Fold], older: Iterable[Table], clocks: Clocks) -> list[Swap]:
@@ -100,13 +96,13 @@ class Emitting:
         """
         before = {(table.view, table.version): table for table in older}
         swaps = []
-        for fold in folds:
-            watermark_us = watermark_of_stream(clocks, fold.stream.name)
+        for table, streams in streams_by_table(folds).items():
+            watermark_us = watermark_of(clocks, streams)
             for sink in self.sinks:
                 version = self._versions.get(sink.name, "")
-                if sink.view == fold.name and version != fold.version:
-                    emission = self._emission(sink, fold.table, watermark_us, watermark_us)
-                    swaps.append(Swap(before.get((fold.name, version)), emission))
+                if sink.view == table.view and version != table.version:
+                    emission = self._emission(sink, table, watermark_us, watermark_us)
+                    swaps.append(Swap(before.get((table.view, version)), emission))
         return swaps
 
     def swapped(self, swaps: Sequence[Swap]) -> None:

@@ -189,12 +189,19 @@ def _sort_out(
     folds: Sequence[Fold], folded: Sequence[Folded]
 ) -> tuple[dict[Fold, Outcome], list[SetAside]]:
     """Return the outcomes of folds, and the views that are set aside because theirs failed."""
-    outcomes: dict[Fold, Outcome] = {}
+    failed = {
+        fold.name: (fold, found)
+        for fold, found in zip(folds, folded, strict=True)
+        if not isinstance(found, Outcome)
+    }
+    # A view goes with all of its branches.
+    outcomes = {
+        fold: found
+        for fold, found in zip(folds, folded, strict=True)
+        if isinstance(found, Outcome) and fold.name not in failed
+    }
     asides: list[SetAside] = []
-    for fold, found in zip(folds, folded, strict=True):
-        if isinstance(found, Outcome):
-            outcomes[fold] = found
-            continue
+    for fold, found in failed.values():
         reason, state = str(found), HoldingState.FAILED
         if isinstance(found, TooManyFailures):
             state = HoldingState.BUILDING

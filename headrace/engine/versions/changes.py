@@ -4,7 +4,8 @@
   that was edited without effect on its rows, the ledger keeps the new words.
 - In a new project everything starts together in the main unit.
 - A new or edited view is built from the log's start in a unit of its own; a new or edited stream
-  takes all of its views along, because how it reads its records decides what they contain.
+  takes all of its views along, because how it reads its records decides what they contain. Edited
+  streams that a view reads together share their unit.
 - What is no longer defined is dropped, and so is an unfinished build that was edited again.
 """
 
@@ -29,23 +30,22 @@ class Changes:
 def decide_changes(project: Project, holdings: Sequence[Holding]) -> Changes:
     """Return how the ledger is to follow the definitions."""
     enter: list[Holding] = []
-    wanted: set[Owner] = set()
     fresh = not holdings
     held = {holding.owner: holding for holding in holdings}
-    for stream in project.streams:
-        entry = hold_stream(stream, MAIN)
-        wanted.add(entry.owner)
-        views = [hold_view(view, [stream], MAIN) for view in project.views_over(stream.name)]
-        wanted |= {view.owner for view in views}
-        if fresh:
-            enter += [entry, *views]
-        elif entry.owner not in held:
-            unit = f"stream:{stream.name}@{entry.version}"
-            building = HoldingState.BUILDING
-            enter += [replace(new, unit=unit, state=building) for new in (entry, *views)]
-        else:
-            enter += _changed([entry], held)
-            enter += _changed(views, held)
+    streams = [hold_stream(stream, MAIN) for stream in project.streams]
+    views = [hold_view(view, project.streams_of(view), MAIN) for view in project.views]
+    wanted = {entry.owner for entry in (*streams, *views)}
+    if fresh:
+        enter = [*streams, *views]
+    else:
+        edited = [entry for entry in streams if entry.owner not in held]
+        units = _units_of(edited, views)
+        for entry in (*streams, *views):
+            unit = next((units[name] for name in entry.inputs if name in units), None)
+            if unit is None:
+                enter += _changed([entry], held)
+            else:
+                enter.append(replace(entry, unit=unit, state=HoldingState.BUILDING))
     drop = [holding for holding in holdings if _is_dropped(holding, wanted, holdings)]
     kept_streams = {
         (stream, holding.unit)
@@ -56,6 +56,20 @@ def decide_changes(project: Project, holdings: Sequence[Holding]) -> Changes:
     # A stream goes when the last view over it does.
     drop = [h for h in drop if h.kind == "view" or (h.name, h.unit) not in kept_streams]
     return Changes(tuple(enter), tuple(drop))
+
+
+def _units_of(edited: Sequence[Holding], views: Sequence[Holding]) -> dict[str, str]:
+    """Return the unit that builds each edited stream: one for all that a view reads together."""
+    together = {entry.name: {entry.name} for entry in edited}
+    for view in views:
+        read = [name for name in view.inputs if name in together]
+        joined = set().union(*(together[name] for name in read))
+        together |= dict.fromkeys(joined, joined)
+    version = {entry.name: entry.version for entry in edited}
+    return {
+        name: "stream:" + "+".join(f"{each}@{version[each]}" for each in sorted(joined))
+        for name, joined in together.items()
+    }
 
 
 def _is_dropped(holding: Holding, wanted: set[Owner], holdings: Sequence[Holding]) -> bool:

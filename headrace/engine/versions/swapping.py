@@ -98,13 +98,15 @@ def shown_with(unit: Unit, units: Units, wanted: Wanted) -> list[Fold]:
     old version said of them is gone with it.
     """
     brought = {source.owner for source in unit.streams.values() if source.owned}
-    return [
-        fold
-        for other in units.values()
-        for fold in other.folds
-        if (fold.name, fold.version) in wanted
-        and (other is unit or other.streams[fold.stream.name].owner in brought)
-    ]
+    found: list[Fold] = []
+    for other in units.values():
+        over = {f.name for f in other.folds if other.streams[f.stream.name].owner in brought}
+        found += [
+            fold
+            for fold in other.folds
+            if (fold.name, fold.version) in wanted and (other is unit or fold.name in over)
+        ]
+    return found
 
 
 def merge_into_main(unit: Unit, main: Unit) -> None:
@@ -112,8 +114,8 @@ def merge_into_main(unit: Unit, main: Unit) -> None:
     # New dictionaries instead of changed ones: other units' threads read these.
     names = {fold.name for fold in unit.folds}
     brought = {name for name, source in unit.streams.items() if source.owned}
-    kept = [f for f in main.folds if f.name not in names and f.stream.name not in brought]
-    main.folds = kept + unit.folds
+    names |= {fold.name for fold in main.folds if fold.stream.name in brought}
+    main.folds = [fold for fold in main.folds if fold.name not in names] + unit.folds
     main.streams = main.streams | {name: unit.streams[name] for name in brought}
     progress = {k: p for k, p in main.progress.items() if k.stream not in brought}
     main.progress = progress | unit.progress

@@ -7,12 +7,26 @@ neither its argument nor what it orders by is evaluated then.
 
 from collections.abc import Mapping
 
-from headrace.aggregates import AGGREGATES, Aggregate, Arguments
+from headrace.aggregates import AGGREGATES, TIEBREAK, Aggregate, Arguments
 from headrace.model.definitions import Stream
-from headrace.plan.shape import Call
+from headrace.plan.linear import ordinal_column
+from headrace.plan.shape import Call, Shape
+from headrace.plan.spark.names import event_time_of
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["aggregate_of", "asked", "call_columns", "call_text", "fill", "typed"]
+__all__ = [
+    "aggregate_of",
+    "asked",
+    "call_columns",
+    "call_text",
+    "fill",
+    "ordinals_of",
+    "tiebreak_of",
+    "tiebreak_text",
+    "typed",
+]
+
+_INT = parse_type("INT")
 
 
 def typed(call: Call) -> dict[str, str]:
@@ -25,7 +39,40 @@ def typed(call: Call) -> dict[str, str]:
     return {name: expression for name, expression in wanted.items() if expression is not None}
 
 
-def aggregate_of(call: Call, types: Mapping[str, DataType]) -> Aggregate:
+def tiebreak_of(shape: Shape) -> DataType:
+    """Return the type of what breaks ties: the time and the coordinates of a row."""
+    if not shape.is_derived:
+        return TIEBREAK
+    ordinals = tuple(f"n{number}" for number in range(shape.ordinals))
+    time, partition, offset = TIEBREAK.parts
+    parts = (time, _INT, partition, offset, *(_INT for _ in ordinals))
+    names = ("time_us", "branch", "partition", "offset", *ordinals)
+    return DataType("STRUCT", parts=parts, names=names)
+
+
+def tiebreak_text(shape: Shape, stream: Stream) -> str:
+    """Return what breaks ties, as an expression over a row."""
+    # Not a bare 0: Spark cannot hand over a struct that is null with a field that never is.
+    fields = {"time_us": "nullif(0L, 1L)"}
+    if stream.event_time is not None:
+        fields["time_us"] = f"unix_micros({event_time_of(stream)})"
+    if shape.is_derived:
+        fields["branch"] = f"nullif({shape.branch}, -1)"
+    fields |= {"partition": "__partition", "offset": "__offset"}
+    fields |= {f"n{number}": text for number, text in enumerate(ordinals_of(shape))}
+    struct = ", ".join(f"'{name}', {text}" for name, text in fields.items())
+    return f"named_struct({struct})"
+
+
+def ordinals_of(shape: Shape) -> list[str]:
+    """Return the numbers of the elements that a row came of, 0 where its branch has none."""
+    own = [f"nullif(coalesce({ordinal_column(at)}, 0), -1)" for at in range(len(shape.expansions))]
+    return own + ["nullif(0, 1)"] * (shape.ordinals - len(own))
+
+
+def aggregate_of(
+    call: Call, types: Mapping[str, DataType], tiebreak: DataType = TIEBREAK
+) -> Aggregate:
     """Return the aggregate that a call means. ValueError: it does not take these types."""
     condition = types.get(f"{call.name}_if")
     if condition is not None and condition.kind != "BOOLEAN":
@@ -33,7 +80,9 @@ def aggregate_of(call: Call, types: Mapping[str, DataType]) -> Aggregate:
     value = types.get(call.name)
     if call.argument is None and condition is not None:
         value = parse_type("BOOLEAN")  # count(*) counts the records that the condition holds for
-    arguments = Arguments(value, types.get(f"{call.name}_by"), call.parameters, call.ignores_nulls)
+    arguments = Arguments(
+        value, types.get(f"{call.name}_by"), call.parameters, call.ignores_nulls, tiebreak
+    )
     return AGGREGATES[call.function](arguments)
 
 
@@ -45,7 +94,7 @@ def asked(call: Call) -> list[str]:
     ]
 
 
-def call_columns(call: Call, aggregate: Aggregate, stream: Stream, folded: str) -> list[str]:
+def call_columns(call: Call, aggregate: Aggregate, tiebreak: str, folded: str) -> list[str]:
     """Return the columns of a call; `folded` is the test for a record that is."""
     wanted = {}
     if call.argument is not None or call.condition is not None:
@@ -55,13 +104,7 @@ def call_columns(call: Call, aggregate: Aggregate, stream: Stream, folded: str) 
     texts = [state.partial for state in aggregate.states]
     texts += [] if aggregate.items is None else [aggregate.items.item]
     if any("{tiebreak}" in text for text in texts):
-        # Not a bare 0: Spark cannot hand over a struct that is null with a field that never is.
-        time = "nullif(0L, 1L)"
-        if stream.event_time is not None:
-            time = f"unix_micros(`{stream.event_time}`)"
-        wanted[f"{call.name}_tiebreak"] = (
-            f"named_struct('time_us', {time}, 'partition', __partition, 'offset', __offset)"
-        )
+        wanted[f"{call.name}_tiebreak"] = tiebreak
     # One CASE within the other: Spark may work out both sides of an AND before either is asked.
     return [
         f"CASE WHEN {folded} THEN {_filtered(call, expression)} END AS {name}"

@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from headrace.aggregates import Aggregate
 from headrace.model.definitions import Stream, View
 from headrace.plan.refusals import refuse
-from headrace.plan.shape import shape_of
-from headrace.plan.spark.calls import aggregate_of, call_columns, fill
+from headrace.plan.shape import Shape
+from headrace.plan.spark.calls import aggregate_of, call_columns, fill, tiebreak_of, tiebreak_text
+from headrace.plan.spark.expanding import is_first
 from headrace.plan.spark.items import grouping_sets, item_column, items_query
 from headrace.plan.spark.placing import LateRecord, placing_of
 from headrace.plan.spark.windowing import judged, levels_of
@@ -29,34 +30,37 @@ __all__ = ["aggregates_of", "grouped_query", "partials_of"]
 _FOLDED = "CASE WHEN NOT (__skip OR __late) THEN {} END AS {}"
 
 
-def aggregates_of(view: View, types: Mapping[str, DataType]) -> dict[str, Aggregate]:
+def aggregates_of(view: View, shape: Shape, types: Mapping[str, DataType]) -> dict[str, Aggregate]:
     """Return the aggregate of every call. DefinitionError: its argument does not fit."""
     aggregates = {}
-    for call in shape_of(view).calls:
+    for call in shape.calls:
         try:
-            aggregates[call.name] = aggregate_of(call, types)
+            aggregates[call.name] = aggregate_of(call, types, tiebreak_of(shape))
         except ValueError as error:
             raise refuse(view, str(error)) from error
     return aggregates
 
 
-def partials_of(view: View, types: Mapping[str, DataType]) -> dict[str, str]:
+def partials_of(view: View, shape: Shape, types: Mapping[str, DataType]) -> dict[str, str]:
     """Return what every state column is of a turn's records, an aggregate over their columns."""
-    aggregates = aggregates_of(view, types)
+    aggregates = aggregates_of(view, shape, types)
     return {
         f"{call.name}_{i}": fill(call, state.partial)
-        for call in shape_of(view).calls
+        for call in shape.calls
         for i, state in enumerate(aggregates[call.name].states)
     }
 
 
-def grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> str:
+def grouped_query(view: View, shape: Shape, stream: Stream, types: Mapping[str, DataType]) -> str:
     """Return the query over `__input` whose rows are deltas, late records, and what was skipped."""
-    query = shape_of(view)
-    placing = placing_of(placement_of(query.window))
+    placing = placing_of(placement_of(shape.window))
     inner = ["__side", "__skip"]
     groups = ["__side", "__skip"]
     outer = ["count(1) AS _events"]
+    if shape.expansions:
+        inner += ["__out", f"{is_first(shape)} AS __first"]
+        groups.append("__out")
+        outer.append("sum(__first) AS __firsts")
     if placing is not None:
         inner.append(f"{_late_text(view, placing.late_record())} AS __late_record")
         groups.append("__late_record")
@@ -69,14 +73,15 @@ def grouped_query(view: View, stream: Stream, types: Mapping[str, DataType]) -> 
         if view.lateness_us != 0:
             inner.append(_FOLDED.format("__corrected", "__corrected"))
             outer.append("sum(__corrected) AS __corrected")
-    inner += [_FOLDED.format(f"({key.expression})", key.name) for key in query.keys]
-    groups += [key.name for key in query.keys]
-    aggregates = aggregates_of(view, types)
-    for call in query.calls:
-        inner += call_columns(call, aggregates[call.name], stream, "NOT (__skip OR __late)")
-    outer += [f"{text} AS {name}" for name, text in partials_of(view, types).items()]
-    relation = f"(SELECT {', '.join(inner)} FROM {judged(levels_of(view, stream))})"
-    relation = items_query(query.calls, aggregates, relation)
+    inner += [_FOLDED.format(f"({key.expression})", key.name) for key in shape.keys]
+    groups += [key.name for key in shape.keys]
+    aggregates = aggregates_of(view, shape, types)
+    tiebreak = tiebreak_text(shape, stream)
+    for call in shape.calls:
+        inner += call_columns(call, aggregates[call.name], tiebreak, "NOT (__skip OR __late)")
+    outer += [f"{text} AS {name}" for name, text in partials_of(view, shape, types).items()]
+    relation = f"(SELECT {', '.join(inner)} FROM {judged(levels_of(view, shape, stream))})"
+    relation = items_query(shape.calls, aggregates, relation)
     items = [item_column(name) for name, each in aggregates.items() if each.items is not None]
     sets, group_by = grouping_sets(groups, items)
     return f"SELECT {', '.join(groups + sets + outer)} FROM {relation} GROUP BY {group_by}"

@@ -2,15 +2,22 @@
 
 import re
 
-from headrace.model.nodes import WATERMARK, WINDOW_COLUMNS
+from headrace.model.definitions import Stream
+from headrace.model.nodes import COORDINATES, WATERMARK, WINDOW_COLUMNS
 from headrace.model.scalars import Scalar
 
-__all__ = ["identifier", "text_of"]
+__all__ = ["coordinate_column", "event_time_of", "identifier", "text_of"]
+
+
+def coordinate_column(name: str) -> str:
+    """Return what one of the COORDINATES is called in a fold's input."""
+    return f"_{name}"
+
 
 #: The columns of a record that are not its stream's.
-_OWN = {WATERMARK: "timestamp_micros(__watermark)"} | dict(
-    zip(WINDOW_COLUMNS, ("window.start", "window.end", "window.time"), strict=True)
-)
+_OWN = {WATERMARK: "timestamp_micros(__watermark)"}
+_OWN |= {name: coordinate_column(name) for name in COORDINATES}
+_OWN |= dict(zip(WINDOW_COLUMNS, ("window.start", "window.end", "window.time"), strict=True))
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 #: Words that mean something in Spark SQL; not each of them everywhere, but quotes never harm.
@@ -70,6 +77,12 @@ def identifier(name: str) -> str:
     if _NAME.fullmatch(name) and name.lower() not in _KNOWN:
         return name
     return f"`{name.replace('`', '``')}`"
+
+
+def event_time_of(stream: Stream) -> str:
+    """Return the column of a fold's input that holds the event time; the stream has one."""
+    assert stream.event_time is not None
+    return _OWN.get(stream.event_time) or f"`{stream.event_time}`"
 
 
 def text_of(scalar: Scalar) -> str:

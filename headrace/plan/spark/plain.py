@@ -1,20 +1,29 @@
 """The Spark SQL of a view without grouping: one row per record."""
 
 from headrace.model.definitions import Stream, View
-from headrace.plan.shape import shape_of
+from headrace.plan.shape import Shape
+from headrace.plan.spark.calls import ordinals_of
+from headrace.plan.spark.expanding import is_first
 from headrace.plan.spark.windowing import judged, levels_of
 
 __all__ = ["plain_query"]
 
 
-def plain_query(view: View, stream: Stream) -> str:
-    """Return the query over `__input` with a row per record that WHERE takes."""
+def plain_query(view: View, shape: Shape, stream: Stream) -> str:
+    """Return the query over `__input` with a row per record that WHERE takes.
+
+    Where a record is several rows, those that are left out are there too, to be counted.
+    """
+    places = ["__partition", "__offset"]
+    if shape.is_derived:
+        numbers = [f"{text} AS __row{at}" for at, text in enumerate(ordinals_of(shape))]
+        places = [f"{shape.branch} AS __branch", *places, *numbers]
     outputs = [
         f"CASE WHEN NOT __skip THEN {output.expression} END AS o{i}"
-        for i, output in enumerate(shape_of(view).outputs)
+        for i, output in enumerate(shape.outputs)
     ]
-    columns = ", ".join(["__side", "__partition", "__offset", *outputs])
-    return (
-        f"SELECT {columns} FROM {judged(levels_of(view, stream))} "
-        f"WHERE __side IS NOT NULL OR NOT __skip"
-    )
+    kept = "__side IS NOT NULL OR NOT __skip"
+    if shape.expansions:
+        places, kept = ["__out", f"{is_first(shape)} AS __firsts", *places], "true"
+    columns = ", ".join(["__side", *places, *outputs])
+    return f"SELECT {columns} FROM {judged(levels_of(view, shape, stream))} WHERE {kept}"

@@ -65,7 +65,7 @@ class _Reader:
 
     def _bind(self, node: exp.Expr) -> Scalar:
         scalar = self.expressions.bind(node)
-        if set(scalar.refs) & set(WINDOW_COLUMNS):
+        if self.expressions.scope.has_window and set(scalar.refs) & set(WINDOW_COLUMNS):
             raise self.tree.refuse(
                 self.node,
                 f"{self.name}() of the window is the window itself; use window.start or window.end",

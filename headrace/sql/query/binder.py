@@ -2,72 +2,246 @@
 
     Project(Filter?(relation))                                              without groups
     Project(Filter?(Aggregate(Filter?(relation))))                          with them
+    Union(query, query, ...)                                                UNION ALL
 
-`_bind_query` is for any query, wherever it stands: CTEs, derived tables and the branches of a UNION
-are further calls of it, with a scope that has this one as its parent.
+CTEs, queries in FROM and those of a UNION ALL are each bound as a query of its own. What comes of
+one is a `Relation`, as FROM reads it.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import Token, exp
 
 from headrace.errors import Problem
-from headrace.model.nodes import Node
+from headrace.model.nodes import Filter, Node, Project
 from headrace.sql.query.clauses import misplaced_clauses, refused_clauses, set_operator, unread
+from headrace.sql.query.derived import (
+    MAX_EXPRESSION,
+    MAX_LEAVES,
+    MAX_LEVELS,
+    TooLong,
+    pass_watermark,
+    relation_of_select,
+    relation_of_union,
+)
+from headrace.sql.query.names import Names
 from headrace.sql.query.parser import parse_query
-from headrace.sql.query.relations import Streams, bind_from
+from headrace.sql.query.relations import bind_from, columns_text, name_columns, repeated_columns
+from headrace.sql.query.scopes import Relation, Scope
 from headrace.sql.query.select import SelectBinder
-from headrace.sql.query.trees import Tree, is_broken
+from headrace.sql.query.trees import Tree, aggregates_of, is_broken
 from headrace.sql.text import Refused, Source
 
-__all__ = ["read_query"]
+__all__ = ["parse", "read_query"]
 
 
-def read_query(
-    source: Source, tokens: Sequence[Token], streams: Streams, problems: list[Problem]
-) -> Node | None:
-    """Return the node of the query that the tokens are; None: it has problems, or its stream has.
+def parse(source: Source, tokens: Sequence[Token], problems: list[Problem]) -> Tree:
+    """Return the tree of a query; what could not be read of it is added. Refused: nothing could."""
+    tree = parse_query(source, tokens, problems)
+    behind = unread(tree)
+    problems += [] if behind is None else [behind]
+    return tree
 
-    Its own are added, in the order of the text.
+
+def read_query(tree: Tree, names: Names, problems: list[Problem]) -> Relation | None:
+    """Return what a query gives; None: it has problems, or what it reads has.
+
+    Its own are added, in the order of the text, and those that the tree has already are told by
+    the caller.
     """
     found: list[Problem] = []
-    node: Node | None = None
+    relation: Relation | None = None
     try:
-        tree = parse_query(source, tokens, found)
-        behind = unread(tree)
-        found += [] if behind is None else [behind]
-        node = _bind_query(tree, tree.root, streams, found)
+        relation = _Queries(tree, found).bind(tree.root, names)
     except Refused as refused:
         found += refused.problems
     problems += sorted(found, key=lambda problem: problem.location)
-    return None if found else node
-
-
-def _bind_query(
-    tree: Tree, query: exp.Expr, streams: Streams, problems: list[Problem]
-) -> Node | None:
-    """Return the node of a query; None: it reads a stream that was refused.
-
-    Problems are added; after one of them the node is not to be used. Refused: it is no query over
-    one stream at all.
-    """
-    if query.args.get("with_"):
-        raise tree.refuse(
-            query.args["with_"],
-            "WITH (common table expressions) is not built yet; write one SELECT over one stream",
-        )
-    while isinstance(query, exp.SetOperation):
-        problems.append(set_operator(tree, query))
-        query = query.this  # the branches behind it are queries of their own
-    if not isinstance(query, exp.Select):
-        raise tree.refuse(query, f"SELECT is expected here, not {tree.first(query).text}")
-    problems += refused_clauses(tree, query)
-    problems += misplaced_clauses(tree, query)
-    if not query.args.get("from_"):
-        if is_broken(query.expressions) or tree.end < len(tree.tokens):
-            return None  # that may have hidden it, and is said already
-        raise tree.refuse(query, "FROM is missing; write SELECT ... FROM <stream>")
-    scope = bind_from(tree, query, streams, problems)
-    if scope is None:
+    if found or relation is None:
         return None
-    return SelectBinder(tree, query, scope, problems).bind()
+    return replace(relation, node=pass_watermark(relation.node))
+
+
+class _Queries:
+    """Binds the queries of one tree."""
+
+    def __init__(self, tree: Tree, problems: list[Problem]) -> None:
+        self.tree = tree
+        self.problems = problems
+
+    def bind(self, query: exp.Expr, names: Names) -> Relation | None:
+        """Return what a query gives; None: it has problems, which are added, or what it reads has.
+
+        Refused: it is no query at all.
+        """
+        before = len(self.problems)
+        names = self._bind_ctes(query, names)
+        if isinstance(query, exp.Subquery):  # parentheses around a query
+            self.problems += refused_clauses(self.tree, query)
+            relation = self.bind(query.this, names)
+        elif isinstance(query, exp.SetOperation):
+            relation = self._bind_union(query, names)
+        elif isinstance(query, exp.Select):
+            relation = self._bind_select(query, names)
+        else:
+            first = self.tree.first(query).text
+            raise self.tree.refuse(query, f"SELECT is expected here, not {first}")
+        if relation is not None:
+            self._refuse_large(query, relation)
+        return None if len(self.problems) > before else relation
+
+    def _add(self, where: exp.Expr | Token, message: str) -> None:
+        self.problems.append(self.tree.problem(where, message))
+
+    def _refuse_large(self, query: exp.Expr, relation: Relation) -> None:
+        if relation.levels > MAX_LEVELS:
+            self._add(
+                query,
+                f"the query stands over more than {MAX_LEVELS} others; write it in fewer steps",
+            )
+        elif relation.leaves > MAX_LEAVES:
+            self._add(
+                query,
+                f"the query reads streams {relation.leaves:,} times, with all that it reads "
+                f"written out; at most {MAX_LEAVES:,} are possible",
+            )
+
+    def _bind_ctes(self, query: exp.Expr, names: Names) -> Names:
+        """Return the names within a query; each CTE sees those before it."""
+        clause = query.args.get("with_")
+        if clause is None:
+            return names
+        if clause.args.get("recursive"):
+            second = self.tree.tokens_of(clause)[1]
+            self._add(second, "recursive queries are not supported; remove RECURSIVE")
+        own: set[str] = set()
+        for cte in clause.expressions:
+            name = self.tree.first(cte)
+            relation = self._bind_cte(cte, name, names)
+            if str(name.text).lower() in own:
+                self._add(name, f"{name.text} stands twice in WITH; rename one")
+                continue
+            own.add(str(name.text).lower())
+            names = names.within({str(name.text).lower(): relation})
+        return names
+
+    def _bind_cte(self, cte: exp.Expr, name: Token, names: Names) -> Relation | None:
+        before = len(self.problems)
+        try:
+            relation = self.bind(cte.this, names)
+        except Refused as refused:
+            self.problems += refused.problems
+            return None
+        if relation is None:
+            return None
+        alias = cte.args["alias"]
+        columns = [self.tree.first(column) for column in alias.columns]
+        named = name_columns(self.tree, relation, columns, name, self.problems)
+        if named is None:
+            return None
+        self.problems += repeated_columns(named)
+        if len(self.problems) > before:
+            return None
+        return replace(named, name=str(name.text), qualifier=str(name.text))
+
+    def _bind_union(self, query: exp.SetOperation, names: Names) -> Relation | None:
+        branches: list[exp.Expr] = []
+        left: exp.Expr = query
+        # Hundreds of queries make a tree as deep, so no method calls itself here. Parentheses
+        # around the first queries mean nothing; those around later ones stay, as in Spark.
+        while isinstance(left, exp.SetOperation) and (left is query or not left.args.get("with_")):
+            problem = set_operator(self.tree, left)
+            self.problems += [] if problem is None else [problem]
+            self.problems += refused_clauses(self.tree, left)
+            branches.append(left.expression)
+            left = left.this
+            while isinstance(left, exp.Subquery) and left.is_wrapper:
+                left = left.this
+        branches.append(left)
+        bound = [(branch, self._bind_branch(branch, names)) for branch in reversed(branches)]
+        relations = [relation for _, relation in bound if relation is not None]
+        first = bound[0][1]
+        if first is None:
+            return None
+        for branch, relation in bound[1:]:
+            if relation is not None and len(relation.columns) != len(first.columns):
+                self._add(
+                    branch,
+                    f"this query of UNION ALL has {columns_text(len(relation.columns))}, and the "
+                    f"first has {len(first.columns)}; select as many in each",
+                )
+                return None
+        if len(relations) < len(bound):
+            return None
+        return relation_of_union(relations, names.streams)
+
+    def _bind_branch(self, branch: exp.Expr, names: Names) -> Relation | None:
+        try:
+            relation = self.bind(branch, names)
+        except Refused as refused:
+            self.problems += refused.problems
+            return None
+        if relation is not None and relation.is_grouped:
+            self._add(
+                branch,
+                "UNION ALL of grouped queries is not built yet; unite the records and group them "
+                "then: SELECT ... FROM (SELECT ... UNION ALL SELECT ...) GROUP BY ...",
+            )
+            return None
+        return relation
+
+    def _bind_select(self, select: exp.Select, names: Names) -> Relation | None:
+        self.problems += refused_clauses(self.tree, select)
+        self.problems += misplaced_clauses(self.tree, select)
+        if not select.args.get("from_"):
+            if is_broken(select.expressions) or self.tree.end < len(self.tree.tokens):
+                return None  # that may have hidden it, and is said already
+            raise self.tree.refuse(select, "FROM is missing; write SELECT ... FROM <stream>")
+        scope = bind_from(self.tree, select, names, self.bind, self.problems)
+        if scope is None:
+            return None
+        if scope.relation.is_grouped and self._regroups(select, scope):
+            return None
+        before = len(self.problems)
+        node = SelectBinder(self.tree, select, scope, self.problems).bind()
+        if len(self.problems) > before:
+            return None
+        if scope.relation.is_grouped and not _is_linear(node, scope.relation.node):
+            self._add(select, _regrouped("this", scope.relation))
+            return None
+        try:
+            return relation_of_select(node, scope.relation, names.streams)
+        except TooLong as error:
+            message = (
+                f"with all that it uses written out, this has {error.size:,} characters; at most "
+                f"{MAX_EXPRESSION:,} are possible: use each column once, or let the producer "
+                "compute it"
+            )
+            place = error.place or self.tree.location(select)
+            self.problems.append(Problem(place, message))
+            return None
+
+    def _regroups(self, select: exp.Select, scope: Scope) -> bool:
+        """Whether a query groups the groups that it reads, which is said."""
+        having = select.args.get("having")
+        parts = [*select.expressions, *([having] if having else [])]
+        calls = [call for part in parts for call in aggregates_of(part)]
+        places = [*([select.args["group"]] if select.args.get("group") else []), *calls]
+        if select.args.get("distinct"):
+            places.append(select)
+        if places:
+            self._add(places[0], _regrouped("an aggregate", scope.relation))
+        return bool(places)
+
+
+def _is_linear(node: Node, below: Node) -> bool:
+    while isinstance(node, Project | Filter) and node is not below:
+        node = node.input
+    return node is below
+
+
+def _regrouped(what: str, relation: Relation) -> str:
+    return (
+        f"{what} over groups is not built yet: {relation.name} is grouped already; group once, "
+        "over its records, or work it out when you read the view"
+    )

@@ -9,14 +9,14 @@ from sqlglot import Token, exp
 
 from headrace.errors import Problem
 from headrace.sql.query.syntax import has_span, span_of
-from headrace.sql.query.trees import Tree
+from headrace.sql.query.trees import Tree, is_lateral
 from headrace.sql.text import word, words
 
-__all__ = ["ONE_STREAM", "misplaced_clauses", "refused_clauses", "set_operator", "unread"]
+__all__ = ["misplaced_clauses", "refused_clauses", "set_operator", "unread"]
 
 _WHEN_READING = "write it when you read the view"
-ONE_STREAM = "a view reads one stream"
-_JOINS = f"joins are not built yet: {ONE_STREAM}; join when you read the view"
+_JOINS = "joins are not built yet; join when you read the views"
+_SETS = "{} is not built yet; make a view of each query, and compare them when you read"
 _REFUSED = {
     "ORDER BY": f"ORDER BY is not part of a view, whose rows have no order; {_WHEN_READING}",
     "SORT BY": f"SORT BY is not part of a view, whose rows have no order; {_WHEN_READING}",
@@ -24,39 +24,40 @@ _REFUSED = {
     "DISTRIBUTE BY": "DISTRIBUTE BY is not part of a view; remove it",
     "LIMIT": f"LIMIT is not part of a view, whose rows have no order; {_WHEN_READING}",
     "OFFSET": f"OFFSET is not part of a view, whose rows have no order; {_WHEN_READING}",
-    "UNION": f"UNION is not built yet: {ONE_STREAM}; make one view per stream",
-    "EXCEPT": f"EXCEPT is not built yet: {ONE_STREAM}; make one view per stream",
-    "MINUS": f"MINUS is not built yet: {ONE_STREAM}; make one view per stream",
-    "INTERSECT": f"INTERSECT is not built yet: {ONE_STREAM}; make one view per stream",
-    "LATERAL": "LATERAL VIEW makes several rows of one record, which is not built yet; append one "
-    "record per row",
+    "UNION": "UNION leaves out equal rows, which is not built yet; write UNION ALL, and GROUP BY "
+    "over it",
+    "EXCEPT": _SETS.format("EXCEPT"),
+    "MINUS": _SETS.format("MINUS"),
+    "INTERSECT": _SETS.format("INTERSECT"),
     "QUALIFY": f"QUALIFY is not built yet; {_WHEN_READING}",
     "WINDOW": "the WINDOW clause is not built yet; write GROUP BY window(<event time>, '1 minute')",
     "PIVOT": f"PIVOT is not built yet; {_WHEN_READING}",
     "UNPIVOT": f"UNPIVOT is not built yet; {_WHEN_READING}",
     "TABLESAMPLE": "TABLESAMPLE gives another answer every time; use WHERE",
     "EMIT": "EMIT is not built yet; tables hold every row; remove it",
-    "DISTINCT": "SELECT DISTINCT is not built yet; write GROUP BY and the columns",
     "FOR": "FOR SYSTEM_TIME AS OF (temporal joins) is not built yet; remove it",
     ",": _JOINS,
 } | dict.fromkeys(words("JOIN INNER CROSS LEFT RIGHT FULL NATURAL SEMI ANTI"), _JOINS)
 #: The arguments of a SELECT and of what it reads FROM that the binder knows.
-_BOUND = words("expressions from_ where group having with_ this alias db catalog")
+_BOUND = words(
+    "expression expressions from_ laterals where group having with_ this alias db catalog distinct"
+)
 _ORDER = (("from_", "FROM"), ("where", "WHERE"), ("group", "GROUP BY"), ("having", "HAVING"))
 
 
 def refused_clauses(tree: Tree, node: exp.Expr) -> Iterator[Problem]:
     """Yield a problem for every clause of a SELECT, or of what stands in FROM, not built yet."""
     for name, value in node.args.items():
-        if name in _BOUND or not value:
+        is_operator = isinstance(node, exp.SetOperation) and name in ("distinct", "by_name")
+        if name in _BOUND or not value or is_operator:
             continue
         parts = value if isinstance(value, list) else [value]
         for part in parts[:1] if name == "windows" else parts:
+            if is_lateral(part):
+                continue
             token = tree.first(part) if has_span(part) else tree.first(node)
             if name == "windows":
                 token = tree.tokens[span_of(part)[0] - 1]
-            elif name == "distinct":
-                token = tree.tokens[span_of(node)[0] + 1]
             yield tree.problem(token, _message(token))
 
 
@@ -75,10 +76,17 @@ def misplaced_clauses(tree: Tree, select: exp.Select) -> Iterator[Problem]:
             yield tree.problem(clause, f"{name} must stand before {before[-1]}")
 
 
-def set_operator(tree: Tree, node: exp.SetOperation) -> Problem:
-    """Return the problem of UNION and its kin."""
-    token = tree.after(node.this)
-    assert token is not None
+def set_operator(tree: Tree, node: exp.SetOperation) -> Problem | None:
+    """Return the problem of UNION and its kin; None: it is UNION ALL."""
+    # Behind the first query stand the parentheses around it, which are no part of it.
+    at = span_of(node.this)[1] + 1
+    while tree.tokens[at].text == ")":
+        at += 1
+    token = tree.tokens[at]
+    if isinstance(node, exp.Union) and node.args.get("by_name"):
+        return tree.problem(token, "UNION BY NAME is not supported; select in the same order")
+    if isinstance(node, exp.Union) and not node.args.get("distinct"):
+        return None
     return tree.problem(token, _message(token))
 
 

@@ -15,18 +15,40 @@ from sqlglot import Token, exp
 from headrace.errors import Problem
 from headrace.model.nodes import WATERMARK, WINDOW_COLUMNS
 from headrace.model.scalars import Scalar, escape_braces
+from headrace.schema.types import DataType
 from headrace.sql.query.functions import refused_functions
 from headrace.sql.query.scopes import Scope, Target, Unknown
 from headrace.sql.query.syntax import AggregateCall, span_of
 from headrace.sql.query.trees import Tree, is_path, parts_of, path_of, strip_parentheses
-from headrace.sql.query.windows import misplaced_window
+from headrace.sql.query.windows import misplaced_window, read_edge
 from headrace.sql.text import Hole, Refused, plain_name, render, words
 
-__all__ = ["Expressions", "Rows", "check_functions", "name_of", "refuse_null"]
+__all__ = [
+    "GROUPING_FUNCTIONS",
+    "NO_SETS",
+    "Expressions",
+    "Rows",
+    "check_functions",
+    "name_of",
+    "refuse_null",
+]
 
 _UNITS = words("year quarter month week day dayofyear hour minute second millisecond microsecond")
 #: Functions whose first argument of three is the name of a unit.
 _UNIT_FUNCTIONS = words("date_add date_diff dateadd datediff timestampadd timestampdiff")
+
+
+#: Functions of functions.
+_TAKE_LAMBDAS = words(
+    "aggregate array_sort exists filter forall map_filter map_zip_with reduce transform "
+    "transform_keys transform_values zip_with"
+)
+#: What tells which keys a grouping set leaves out.
+GROUPING_FUNCTIONS = ("grouping", "grouping_id")
+NO_SETS = (
+    "{name}() tells which columns a grouping set leaves out, and there is none; write GROUP BY "
+    "ROLLUP (a, b), CUBE (a, b) or GROUPING SETS ((a, b), (a), ())"
+)
 
 
 class Rows(Protocol):
@@ -55,6 +77,18 @@ class Expressions:
         binding = _Binding(self.tree, self.scope, rows)
         return binding.bind(strip_parentheses(node))
 
+    def type_of(self, node: exp.Expr) -> DataType | None:
+        """Return the type of a column or of a part of one; None: Spark will tell."""
+        inner = strip_parentheses(node)
+        if isinstance(inner, exp.Bracket):
+            whole = self.type_of(inner.this)
+            is_nested = whole is not None and whole.kind in ("ARRAY", "MAP")
+            return whole.parts[-1] if is_nested and whole is not None else None
+        if not is_path(inner):
+            return None
+        target = self.scope.find([part.name for part in path_of(inner)])
+        return target.type if isinstance(target, Target) else None
+
     def _refuse_forms(self, node: exp.Expr) -> None:
         if isinstance(node, exp.Alias | exp.Aliases | exp.Star):
             raise self.tree.refuse(
@@ -68,15 +102,32 @@ class Expressions:
                 )
             if isinstance(each, exp.Query | exp.Command | exp.QueryTransform):
                 raise self.tree.refuse(node, "only expressions may stand here, no statements")
+            if isinstance(each, exp.JSONExtract | exp.JSONExtractScalar):
+                raise self.tree.refuse(
+                    self.tree.after(each.this) or each,
+                    "a field of a STRUCT is written with a dot: s.field; for one of a JSON text "
+                    "write get_json_object with its path, such as '$.field'",
+                )
+            if isinstance(each, exp.Lambda) and not self._takes_lambda(each.parent):
+                raise self.tree.refuse(
+                    self.tree.after(each.expressions[0]) or each,
+                    "-> makes a function, which this does not take; a field is written with a dot: "
+                    "s.field",
+                )
             if isinstance(each, exp.Star):
                 raise self.tree.refuse(node, "* cannot stand within an expression; name columns")
 
+    def _takes_lambda(self, call: exp.Expr | None) -> bool:
+        return call is not None and self.tree.call_name(call) in _TAKE_LAMBDAS
 
-def check_functions(tree: Tree, scope: Scope, node: exp.Expr) -> None:
-    """Refuse what no expression of a view may use."""
+
+def check_functions(
+    tree: Tree, scope: Scope, node: exp.Expr, *, may_be_window: bool = False
+) -> None:
+    """Refuse what no expression of a view may use; an output of groups may be their window."""
     tokens = tree.tokens_of(node)
     problems = refused_functions(tree.source, tokens, scope.columns)
-    misplaced = misplaced_window(tree, node)
+    misplaced = misplaced_window(tree, node, may_be_output=may_be_window)
     if misplaced is not None:
         problems += misplaced.problems
     if problems:
@@ -97,8 +148,10 @@ class _Binding:
         self.holes: dict[int, Hole] = {}
         self.names: dict[int, str] = {}
         self.problems: list[Problem] = []
+        self.lambdas: list[exp.Lambda] = []
 
     def bind(self, root: exp.Expr) -> Scalar:
+        self.lambdas = [*root.find_all(exp.Lambda)]
         waiting = [root]
         found: list[tuple[int, int, str]] = []
         while waiting:
@@ -118,6 +171,8 @@ class _Binding:
             if name not in self.refs:
                 self.refs.append(name)
             self.holes[first] = Hole(last, f"{{{self.refs.index(name)}}}")
+        for each in self.lambdas:
+            self._rename_variables(each)
         begin, end = span_of(root)
         names = {
             at - begin: self.names.get(at) or self.tree.names[at]
@@ -131,7 +186,7 @@ class _Binding:
     def _column(self, node: exp.Expr) -> tuple[int, int, str] | None:
         """Return which tokens of a node are which column; None: it is none as a whole."""
         first, last = span_of(node)
-        if is_path(node) and first in self.names:  # a unit
+        if is_path(node) and (first in self.names or self._is_variable(node)):  # or a unit
             return None
         name = None if self.rows is None else self.rows.column_of_node(node)
         if name is not None:
@@ -140,11 +195,51 @@ class _Binding:
         if called == "watermark":
             self._refuse_timeless(node)
             return first, last, WATERMARK
+        if called in GROUPING_FUNCTIONS:
+            raise self.tree.refuse(node, NO_SETS.format(name=called))
+        if called is not None and called.endswith(("_start", "_end", "_rowtime")):
+            edge = read_edge(Expressions(self.tree, self.scope), node)
+            if edge is not None:
+                raise self.tree.refuse(
+                    node, f"{called}() is over groups; add GROUP BY {called.split('_')[0]}(...)"
+                )
         if called == "window_time":
             return first, last, self._window_time(node)
         if called in _UNIT_FUNCTIONS and len(node.expressions) == 3:
             self._name_unit(node.expressions[0])
         return self._path(node) if is_path(node) else None
+
+    def _is_variable(self, node: exp.Expr) -> bool:
+        """Whether a path begins with the variable of a lambda around it, in another case."""
+        name = path_of(node)[0].name.lower() if self.lambdas else ""
+        parent = node.parent
+        while self.lambdas and parent is not None:
+            if isinstance(parent, exp.Lambda) and name in _variables(parent):
+                return True
+            parent = parent.parent
+        return False
+
+    def _rename_variables(self, node: exp.Lambda) -> None:
+        """Give a lambda's variables names that no column has, if columns stand in it.
+
+        Spark would take a column for the variable of the same name. Over a query, the column may
+        be one of those that this is computed from.
+        """
+        begin, end = span_of(node)
+        if not any(begin <= at <= end for at in self.holes):
+            return
+        is_derived = not self.scope.relation.own
+        columns = {*self.scope.columns, *(each.name.lower() for each in self.scope.relation.own)}
+        for name in _variables(node):
+            if name not in columns and not is_derived:
+                continue
+            for each in node.find_all(exp.Identifier):
+                at = span_of(each)[0]
+                is_field = isinstance(each.parent, exp.Dot) and each.arg_key == "expression"
+                is_part = isinstance(each.parent, exp.Column) and each is not each.parent.parts[0]
+                in_hole = any(first <= at <= hole.last for first, hole in self.holes.items())
+                if each.name.lower() == name and not (is_field or is_part or in_hole):
+                    self.names[at] = plain_name(f"_variable_{name}")
 
     def _path(self, node: exp.Expr) -> tuple[int, int, str] | None:
         parts = path_of(node)
@@ -155,7 +250,8 @@ class _Binding:
         if isinstance(target, Unknown):
             raise self.tree.refuse(parts[target.name], target.message)
         name, used = target.column, 0
-        if self.rows is not None and name not in WINDOW_COLUMNS:
+        is_edge = self.scope.has_window and name in WINDOW_COLUMNS
+        if self.rows is not None and not is_edge:
             name, used = self._column_of_rows(parts[target.names - 1], target)
         for part, field in zip(parts[target.names + used :], target.fields[used:], strict=True):
             self.names[span_of(part)[0]] = plain_name(field)
@@ -191,8 +287,8 @@ class _Binding:
         if relation.event_time is None:
             raise self.tree.refuse(
                 node,
-                f"watermark() needs the event time of {relation.name}, which has none; add to its "
-                "columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS",
+                f"watermark() needs the event time of {relation.name}, which has none; "
+                f"{relation.timeless}",
             )
 
     def _window_time(self, node: exp.Expr) -> str:
@@ -205,6 +301,11 @@ class _Binding:
             assert isinstance(unknown, Unknown)
             raise self.tree.refuse(node, unknown.message)
         return WINDOW_COLUMNS[2]
+
+
+def _variables(node: exp.Lambda) -> set[str]:
+    """Return the names of a lambda's variables, in lower case."""
+    return {each.name.lower() for each in node.expressions}
 
 
 def refuse_null(tree: Tree, node: exp.Expr) -> None:

@@ -9,7 +9,10 @@ from collections.abc import Collection, Sequence
 from sqlglot import Token, TokenType
 
 from headrace.errors import Problem
+from headrace.model.names import closest
 from headrace.sql.query.calls import AGGREGATES, FunctionCall, find_calls
+from headrace.sql.query.foreign_functions import FOREIGN_FUNCTIONS
+from headrace.sql.query.spark_functions import SPARK_FUNCTIONS
 from headrace.sql.statements import nesting, split_commas
 from headrace.sql.text import Source, word, words
 
@@ -28,8 +31,8 @@ _USAGE = {
 }
 
 _TIME = words(
-    "curdate current_date current_time current_timestamp getdate localtime localtimestamp now "
-    "sysdate"
+    "curdate current_date current_row_timestamp current_time current_timestamp current_watermark "
+    "getdate localtime localtimestamp now proctime sysdate systimestamp"
 )
 _CHANCE = words("rand randn random randstr shuffle uniform uuid aes_encrypt")
 _PLACE = words(
@@ -42,14 +45,18 @@ _PLACE = words(
 _BARE = words(
     "current_date current_time current_timestamp current_user localtimestamp session_user user"
 )
-_GENERATORS = words(
-    "explode explode_outer flatten_outer inline inline_outer json_tuple posexplode "
-    "posexplode_outer stack variant_explode variant_explode_outer"
-)
+_GENERATORS = words("explode explode_outer inline inline_outer posexplode posexplode_outer unnest")
+_OTHER_GENERATORS = {
+    "json_tuple": "get_json_object once for each name, with its path, such as '$.name'",
+    "stack": "LATERAL VIEW inline(array(struct(a, b), struct(c, d))) t AS x, y",
+    "flatten_outer": "LATERAL VIEW OUTER explode(x) t AS c",
+    "variant_explode": "LATERAL VIEW explode(from_json(json, 'array<...>')) t AS c",
+    "variant_explode_outer": "LATERAL VIEW OUTER explode(from_json(json, 'array<...>')) t AS c",
+}
 _RANKS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
 _OTHER_AGGREGATES = words(
     "any_value bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg corr count_min_sketch "
-    "covar_pop covar_samp group_concat grouping grouping_id histogram_numeric hll_sketch_agg "
+    "covar_pop covar_samp group_concat histogram_numeric hll_sketch_agg "
     "hll_union_agg kurtosis listagg median mode percentile percentile_cont percentile_disc "
     "quantile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy "
     "regr_syy schema_of_variant_agg skewness string_agg try_avg try_sum"
@@ -73,6 +80,12 @@ _INSTEAD = {
     "try_sum": "write sum",
     "try_avg": "write avg",
 }
+#: What is known besides the functions that Spark lists: our own, and those with their own syntax.
+_OTHER_FUNCTIONS = words(
+    "watermark unnest tumble hop session cumulate tumble_start tumble_end tumble_rowtime hop_start "
+    "hop_end hop_rowtime session_start session_end session_rowtime try_cast timestampadd "
+    "timestampdiff varchar char timestamp_ntz timestamp_ltz filter placing group within over"
+)
 _NOW_LITERAL = re.compile(r"\s*(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 _TYPED_LITERALS = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME")
 
@@ -98,7 +111,10 @@ def refused_functions(
         message = None
         if word(token) == "SELECT" and not subquery:
             subquery = 1
-            message = "subqueries are not supported; a view reads one stream and nothing else"
+            message = (
+                "queries within expressions are not supported; a query may stand in FROM, in "
+                "parentheses, or as WITH name AS (...)"
+            )
         elif word(token) in _TYPED_LITERALS and following is not None:
             if following.token_type == TokenType.STRING and _NOW_LITERAL.match(following.text):
                 message = (
@@ -126,22 +142,29 @@ def _call_fault(call: FunctionCall) -> str | None:
         return _unfit("unix_timestamp()")
     if name == "watermark" and call.closing != call.opening + 1:
         return "watermark() takes no argument: it is the watermark of the record itself"
-    if name in ("hop", "tumble"):
-        return f"{name}() is called window() here: window(<event time>, size[, slide[, offset]])"
-    if name == "session":
-        return "session() is called session_window() here: session_window(<event time>, gap)"
     if name in _GENERATORS:
         return (
-            f"{name}() makes several rows of one record, which is not built yet; append one "
-            "record per row"
+            f"{name}() makes several rows of one, and cannot stand within an expression; write "
+            f"FROM ... LATERAL VIEW {name}(x) t AS c, and use c here"
         )
+    if name in _OTHER_GENERATORS:
+        return f"{name}() is not supported; write {_OTHER_GENERATORS[name]}"
     if name in _RANKS:
         return f"{name}() ranks rows, which is not built yet; rank them when you read the view"
     unknown = name.startswith(("approx_", "regr_")) and name not in AGGREGATES
     if name in _OTHER_AGGREGATES or unknown:
         instead = _INSTEAD.get(name, "the aggregates that can be are in docs/sql.md")
         return f"the aggregate {name}() cannot be kept turn by turn; {instead}"
-    return None
+    return _unknown_fault(name)
+
+
+def _unknown_fault(name: str) -> str | None:
+    if name in AGGREGATES or name in SPARK_FUNCTIONS or name in _OTHER_FUNCTIONS:
+        return None
+    if name in FOREIGN_FUNCTIONS:
+        return f"{name}() is not known here; write {FOREIGN_FUNCTIONS[name]}"
+    hint = closest(name, [*AGGREGATES, *SPARK_FUNCTIONS])
+    return f"there is no function {name}(){hint}; all of Spark's own can be called"
 
 
 def _arguments_fault(call: FunctionCall, tokens: Sequence[Token]) -> str | None:

@@ -7,16 +7,31 @@ Promises:
   is refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from headrace.model.nodes import WINDOW_COLUMNS, Call, Window, call_column, key_column
+from headrace.model.nodes import (
+    WINDOW_COLUMNS,
+    Aggregate,
+    Call,
+    Node,
+    Window,
+    call_column,
+    key_column,
+)
 from headrace.model.scalars import STORE_FUNCTIONS, Scalar
 from headrace.sql.query.aggregates import read_call
-from headrace.sql.query.expressions import Expressions, refuse_null
+from headrace.sql.query.expressions import (
+    GROUPING_FUNCTIONS,
+    NO_SETS,
+    Expressions,
+    refuse_null,
+)
+from headrace.sql.query.grouping_sets import GROUPING_ID, GROUPING_SET, GroupingSets
 from headrace.sql.query.syntax import AggregateCall
 from headrace.sql.query.trees import aggregates_of, is_path, parts_of, path_of, strip_parentheses
+from headrace.sql.query.windows import is_window, misplaced_window, read_edge, read_window
 
 __all__ = ["Groups"]
 
@@ -51,19 +66,37 @@ class Groups:
         self.calls: list[Call] = []
         self._kinds: set[object] = set()  # of the nodes that are keys
         self._outputs: Mapping[str, Scalar] = {}  # which HAVING may use by name
+        self._sets: GroupingSets | None = None
 
-    def add_key(self, node: exp.Expr) -> None:
-        """Add what GROUP BY says to the keys, if it is none, and no edge of the window."""
+    def aggregate(self, node: Node) -> Aggregate:
+        """Return the aggregate over its input."""
+        keys = self.keys
+        if self._sets is not None:
+            own = self._sets.keys
+            keys = [self._sets.key(at, key) for at, key in enumerate(keys[:own])] + keys[own:]
+            node = self._sets.over(node)
+        return Aggregate(node, self.window, tuple(keys), tuple(self.calls))
+
+    def set_sets(self, sets: Sequence[frozenset[int]]) -> None:
+        """Group by several sets of the keys, which are all known now."""
+        self._sets = GroupingSets(sets, len(self.keys))
+        self.keys.append(Scalar.column(GROUPING_ID))
+        if self._sets.has_twins:
+            self.keys.append(Scalar.column(GROUPING_SET))
+
+    def add_key(self, node: exp.Expr) -> int | None:
+        """Return the number of a key, which is added if it is none yet; None: the window's edge."""
         scalar = self.expressions.bind(node)
         refuse_null(self.tree, node)
         if isinstance(strip_parentheses(node), exp.Tuple):
             raise self.tree.refuse(node, "remove the parentheses around the columns")
         if scalar.name in WINDOW_COLUMNS and self.window is not None:
-            return
+            return None
         self._refuse_many_windows(node, scalar)
         if scalar not in self.keys:
             self.keys.append(scalar)
             self._kinds.add(type(strip_parentheses(node)))
+        return self.keys.index(scalar)
 
     def bind(self, node: exp.Expr, outputs: Mapping[str, Scalar] | None = None) -> Scalar:
         """Return an expression of SELECT or HAVING over the columns of the aggregate.
@@ -72,6 +105,9 @@ class Groups:
         grouped, or what the store cannot compute.
         """
         self._outputs = outputs or {}
+        whole = strip_parentheses(node)
+        if is_window(self.tree, whole):
+            return self._window_struct(whole)
         scalar = self.expressions.bind(node, self)
         refuse_null(self.tree, node)
         if any(aggregates_of(node)) or any(name.startswith(_OUTPUT) for name in scalar.refs):
@@ -86,12 +122,63 @@ class Groups:
             return self._add_call(node)
         if self._is_output(node):
             return f"{_OUTPUT}{node.name.lower()}"
+        if isinstance(node, exp.Anonymous) and self.tree.call_name(node) in GROUPING_FUNCTIONS:
+            return self._grouping(node)
+        edge = self._edge(node)
+        if edge is not None:
+            return edge
         inner = strip_parentheses(node)
         if type(inner) not in self._kinds or is_path(inner) or any(aggregates_of(inner)):
             return None
         if any(map(self._is_output, inner.find_all(exp.Column))):
             return None  # no key names an output
         return self.column_of_path(self.expressions.bind(inner))
+
+    def _window_struct(self, node: exp.Expr) -> Scalar:
+        """Return the window as a column: its start and its end."""
+        misplaced = misplaced_window(self.tree, node)
+        if self.window is None and misplaced is not None:
+            raise misplaced
+        if read_window(self.expressions, node) != self.window:
+            raise self.tree.refuse(
+                node, "this is not the window that GROUP BY names; write the same, or window.start"
+            )
+        return Scalar("named_struct('start', {0}, 'end', {1})", WINDOW_COLUMNS[:2])
+
+    def _edge(self, node: exp.Expr) -> str | None:
+        """Return the column for tumble_start(...) and its kin."""
+        edge = read_edge(self.expressions, node)
+        if edge is None:
+            return None
+        window, column = edge
+        if window != self.window:
+            name = (self.tree.call_name(node) or "").split("_")[0]
+            raise self.tree.refuse(
+                node, f"this is not the window of the groups; write GROUP BY {name}(...) as here"
+            )
+        return column
+
+    def _grouping(self, node: exp.Anonymous) -> str:
+        """Return the column for grouping(key) or grouping_id()."""
+        name = self.tree.call_name(node)
+        if self._sets is None:
+            raise self.tree.refuse(node, NO_SETS.format(name=name))
+        keys = self.keys[: self._sets.keys]
+        arguments = [self.expressions.bind(each) for each in node.expressions]
+        if name == "grouping_id":
+            if arguments and arguments != keys:
+                raise self.tree.refuse(
+                    node, "grouping_id() is over all that GROUP BY names; write it without columns"
+                )
+            return key_column(self.keys.index(Scalar.column(GROUPING_ID)))
+        if len(arguments) != 1 or arguments[0] not in keys:
+            raise self.tree.refuse(
+                node, "grouping() takes one of the columns that GROUP BY names; write grouping(a)"
+            )
+        scalar = self._sets.is_left_out(keys.index(arguments[0]))
+        if scalar not in self.keys:
+            self.keys.append(scalar)
+        return key_column(self.keys.index(scalar))
 
     def _is_output(self, node: exp.Expr) -> bool:
         is_name = isinstance(node, exp.Column) and not node.table

@@ -21,14 +21,16 @@ from headrace.sql.query.calls import AGGREGATES, starts_operand
 from headrace.sql.query.depth import TOO_DEEP, refuse_deep, refuse_unreadable
 from headrace.sql.query.recovery import FOREIGN_ERRORS, Fault, RecoveringParser
 from headrace.sql.query.syntax import (
+    WINDOW_TABLES,
     AggregateCall,
     Missing,
+    WindowTable,
     complete_spans,
     has_span,
     set_span,
     stamping,
 )
-from headrace.sql.query.trees import Tree
+from headrace.sql.query.trees import Tree, is_broken
 from headrace.sql.text import Source, word
 
 __all__ = ["parse_query"]
@@ -72,7 +74,9 @@ class _Parser(RecoveringParser):
         self.sql = self.source.text
         self._chunks = [[_as_name(tokens, at) for at in range(len(tokens))]]
         self._advance_chunk()
-        tree = self._parse_select()
+        tree = self._parse_select(nested=True, parse_subquery_alias=False)
+        if isinstance(tree, exp.Subquery):  # behind whose parenthesis another query may stand
+            tree = self._parse_query_modifiers(self._parse_set_operations(tree))
         if tree is None:
             raise Fault(self._curr)
         complete_spans(tree, {token.start: at for at, token in reversed([*enumerate(tokens)])})
@@ -107,11 +111,28 @@ class _Parser(RecoveringParser):
         if not skip_group_by_token and not self._match(TokenType.GROUP_BY):
             return None
 
-        def parse() -> exp.Expr | None:
-            found = self._parse_grouping_sets() or self._parse_cube_or_rollup()
-            return found or self._parse_disjunction()
+        over_all: list[exp.Expr] = []  # WITH ROLLUP and its kin, which are about the whole list
 
-        return exp.Group(expressions=self._read_list(self._prev, "GROUP BY", parse))
+        def parse() -> exp.Expr | None:
+            sets = self._parse_grouping_sets() or self._parse_cube_or_rollup()
+            found = sets or self._parse_disjunction()
+            if word(self._curr) == "WITH" and word(self._next) in ("CUBE", "ROLLUP"):
+                self._advance()
+                over_all.append(exp.Cube() if word(self._curr) == "CUBE" else exp.Rollup())
+                self._advance()
+            elif self._match(TokenType.GROUPING_SETS, advance=False):
+                over_all.extend(filter(None, [self._parse_grouping_sets()]))
+            return found
+
+        parts = self._read_list(self._prev, "GROUP BY", parse)
+        if len(over_all) == 1 and not is_broken(parts):
+            [whole] = over_all
+            if not whole.expressions:
+                whole.set("expressions", parts)
+            else:
+                whole.set("keys", parts)  # in the order that grouping_id() counts them
+            parts = [whole]
+        return exp.Group(expressions=parts)
 
     def _parse_where(self, skip_where_token: bool = False) -> exp.Where | None:
         if not skip_where_token and not self._match(TokenType.WHERE):
@@ -140,6 +161,74 @@ class _Parser(RecoveringParser):
             return exp.From(this=self._parse_table(joins=joins, consume_pipe=consume_pipe))
         except ParseError as error:
             return exp.From(this=self._give_up(error, begin, "FROM", in_list=False))
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        ahead = self._tokens[self._index : self._index + 4]
+        is_wrapped = [word(token) or token.text for token in ahead[:2]] == ["TABLE", "("]
+        called = ahead[2:] if is_wrapped else ahead[:2]
+        name = word(called[0]).lower() if len(called) == 2 else ""
+        if name in WINDOW_TABLES and called[1].text == "(":
+            return self._read_window_table(name, is_wrapped=is_wrapped)
+        return super()._parse_table(*args, **kwargs)
+
+    def _read_window_table(self, name: str, *, is_wrapped: bool) -> exp.Expr:
+        begin = self._index + 2 * is_wrapped
+        self._advance(2 + 2 * is_wrapped)
+        table = WindowTable(this=name)
+        arguments: list[exp.Expr] = []
+        while True:
+            keyword = None
+            if self._next and self._next.token_type == TokenType.FARROW:
+                keyword = str(self._curr.text).lower()
+                self._advance(2)
+            if keyword == "data" or (keyword is None and not table.args.get("source")):
+                self._read_window_source(table, name)
+            else:
+                arguments.append(self._read_window_argument(keyword))
+            if not self._match(TokenType.COMMA):
+                break
+        table.set("expressions", arguments)
+        self._match_r_paren()
+        set_span(table, begin, self._index - 1)
+        if not table.args.get("source"):
+            raise Fault(self._tokens[begin], f"{name.upper()} takes a relation: write TABLE s")
+        if is_wrapped:
+            self._match_r_paren()
+        return exp.Table(this=table, alias=self._parse_table_alias())
+
+    def _read_window_source(self, table: WindowTable, name: str) -> None:
+        at = self._curr
+        if word(at) == "TABLE":
+            self._advance()
+        elif at is None or at.text != "(":
+            raise Fault(at, f"{name.upper()} takes its relation as TABLE s")
+        source = super()._parse_table()
+        if source is None:
+            raise Fault(self._curr or self._prev)
+        table.set("source", source)
+        if self._match(TokenType.PARTITION_BY):
+            is_list = self._match(TokenType.L_PAREN, advance=False)
+            keys = (
+                self._parse_wrapped_csv(self._parse_disjunction)
+                if is_list
+                else [self._parse_disjunction()]
+            )
+            table.set("partition", [key for key in keys if key is not None])
+
+    def _read_window_argument(self, keyword: str | None) -> exp.Expr:
+        is_descriptor = word(self._curr) == "DESCRIPTOR" and self._next.text == "("
+        self._advance(2 * is_descriptor)
+        begin = self._index
+        argument = self._parse_disjunction()
+        if argument is None:
+            raise Fault(self._curr or self._prev)
+        if not has_span(argument):
+            set_span(argument, begin, self._index - 1)
+        if is_descriptor:
+            self._match_r_paren()
+        argument.meta["keyword"] = keyword
+        argument.meta["is_descriptor"] = is_descriptor
+        return argument
 
     def _parse_table_alias(self, *args: Any, **kwargs: Any) -> exp.TableAlias | None:
         return None if word(self._curr) == "EMIT" else super()._parse_table_alias(*args, **kwargs)

@@ -1,15 +1,21 @@
 """Scopes: the names that the expressions of one SELECT may use, and what they stand for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from headrace.model.definitions import Stream
 from headrace.model.graph import relation_of
 from headrace.model.names import closest
-from headrace.model.nodes import WINDOW_COLUMNS, Node
+from headrace.model.nodes import COORDINATES, WINDOW_COLUMNS, Node, Window
+from headrace.model.scalars import Scalar
 from headrace.schema.types import DataType
 
-__all__ = ["Relation", "RelationColumn", "Scope", "Target", "Unknown"]
+__all__ = ["Beside", "Relation", "RelationColumn", "Scope", "Target", "Unknown", "no_watermark"]
+
+
+def no_watermark(columns: str) -> str:
+    """Return what to do where a stream has no event time."""
+    return f"add to {columns}: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS"
 
 
 @dataclass(frozen=True)
@@ -18,29 +24,51 @@ class RelationColumn:
 
     name: str
     type: DataType | None = None  # None: only Spark knows it
+    size: int = 1  # characters of its expression, with all that it uses written out
+    # Over groups: the columns of the aggregate that it follows from.
+    origins: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Relation:
     """What FROM gives: its node, and the columns that can be named."""
 
-    name: str  # for messages: that of the stream
-    qualifier: str  # its alias, else its name
+    name: str  # for messages
+    qualifier: str  # its alias, else its name; empty: it has neither
     node: Node
     columns: tuple[RelationColumn, ...]
     event_time: str | None
+    timeless: str = no_watermark("its columns")  # what to do where the event time is missing
+    is_grouped: bool = False  # its rows are groups, not records
+    levels: int = 0  # queries over each other
+    leaves: int = 1  # streams that it reads, each as often as it does
+    # A record's own, which have to be named: no star stands for them.
+    own: tuple[RelationColumn, ...] = ()
+    windowed: Window | None = None  # by a window function around it
+    partition: tuple[Scalar, ...] = ()  # whose sessions those are
 
     @staticmethod
     def of_stream(stream: Stream, alias: str | None) -> "Relation":
         """Return a stream as FROM gives it."""
         columns = tuple(RelationColumn(name, type) for name, type in stream.outline)
-        node = relation_of(stream)
-        return Relation(stream.name, alias or stream.name, node, columns, stream.event_time)
+        own = tuple(RelationColumn(name, type) for name, type in COORDINATES.items())
+        name, node = alias or stream.name, relation_of(stream)
+        return Relation(stream.name, name, node, columns, stream.event_time, own=own)
 
     @property
     def spelling(self) -> dict[str, str]:
         """The columns, from lower case to their own spelling."""
         return {column.name.lower(): column.name for column in self.columns}
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A column that a generator or a window puts beside those of the relation."""
+
+    name: str  # as it is written
+    column: str  # as its node calls it
+    qualifier: str
+    type: DataType | None = None  # None: it is not known
 
 
 @dataclass(frozen=True)
@@ -50,6 +78,7 @@ class Target:
     column: str
     names: int
     fields: tuple[str, ...] = ()
+    type: DataType | None = None  # of the whole path; None: it is not known
 
 
 @dataclass(frozen=True)
@@ -75,37 +104,70 @@ class Scope:
     beside_unknown: bool = False  # one of those is not known, so that any name may be its own
     has_window: bool = False
     outputs: frozenset[str] = field(default_factory=frozenset)  # in lower case, to explain mistakes
+    made: list[Beside] = field(default_factory=list)  # by LATERAL VIEW and its kin
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns, from lower case to their own spelling."""
-        return self.relation.spelling
+        """The columns that a star stands for, from lower case to their own spelling."""
+        return self.relation.spelling | {each.name.lower(): each.name for each in self.made}
+
+    @property
+    def visible(self) -> Iterator[Beside]:
+        """The columns that a star stands for, in their order."""
+        for column in self.relation.columns:
+            yield Beside(column.name, column.name, self.relation.qualifier, column.type)
+        yield from self.made
+
+    @property
+    def qualifiers(self) -> dict[str, str]:
+        """The names of all that FROM gives, from lower case to their own spelling."""
+        made = {each.qualifier.lower(): each.qualifier for each in self.made if each.qualifier}
+        return made | {self.relation.qualifier.lower(): self.relation.qualifier}
+
+    def make(self, name: str, qualifier: str, type: DataType | None) -> Beside:
+        """Return a column that a node makes, under a name that its input has not."""
+        taken = {each.column.lower() for each in (*self.visible, *self._own())}
+        column, number = name, 0
+        while column.lower() in taken:
+            number += 1
+            column = f"_{name}_{number}"
+        return Beside(name, column, qualifier, type)
 
     def find(self, written: Sequence[str]) -> Target | Unknown | None:
         """Return what a path stands for, or what is wrong with it; None: it is not judged."""
         names = [name.lower() for name in written]
-        relation = self.relation
-        if names[0] == relation.qualifier.lower() and len(names) > 1 and names[1] in self.columns:
-            return self._target(written, 1)
+        if len(names) > 1 and names[0] in self.qualifiers:
+            found = self._named(names[1], names[0])
+            if found:
+                return _target(found[0], written, 1)
         if self.has_window and names[0] == "window":
             if names[1:] not in (["start"], ["end"]):
                 return Unknown("a view's window has a start and an end: window.start, window.end")
             start, end, _ = WINDOW_COLUMNS
             return Target(start if names[1] == "start" else end, 2)
-        if names[0] in self.columns:
-            return self._target(written, 0)
+        found = self._named(names[0])
+        if len({each.qualifier for each in found}) > 1:
+            choice = " or ".join(f"{each.qualifier}.{each.name}" for each in found)
+            return Unknown(f"{written[0]} is the name of {len(found)} columns; write {choice}")
+        if found:
+            return _target(found[0], written, 0)
         if self._is_beside(names):
             return None
         return self._unknown(names, written)
 
-    def _target(self, written: Sequence[str], at: int) -> Target:
-        column = next(
-            each for each in self.relation.columns if each.name.lower() == written[at].lower()
-        )
-        return Target(column.name, at + 1, tuple(_fields(column.type, written[at + 1 :])))
+    def _own(self) -> Iterator[Beside]:
+        for column in self.relation.own:
+            yield Beside(column.name, column.name, self.relation.qualifier, column.type)
+
+    def _named(self, name: str, qualifier: str | None = None) -> list[Beside]:
+        return [
+            each
+            for each in (*self.visible, *self._own())
+            if each.name.lower() == name and qualifier in (None, each.qualifier.lower())
+        ]
 
     def _is_beside(self, names: Sequence[str]) -> bool:
-        if names[0] == self.relation.qualifier.lower() and len(names) > 1:
+        if names[0] in self.qualifiers and len(names) > 1:
             return False
         return self.beside_unknown or any(
             names[0] == other.qualifier.lower() or names[0] in other.spelling
@@ -114,7 +176,7 @@ class Scope:
 
     def _unknown(self, names: Sequence[str], written: Sequence[str]) -> Unknown:
         relation = self.relation
-        skip = int(names[0] == relation.qualifier.lower() and len(names) > 1)
+        skip = int(names[0] in self.qualifiers and len(names) > 1)
         first, shown = names[skip], ".".join(written[skip:])
         if first == "session_window" and self.has_window:
             return Unknown(
@@ -123,38 +185,60 @@ class Scope:
         if first == "window":
             how = "add GROUP BY window(<event time>, '1 minute')"
             return Unknown(f"window stands for nothing here; {how}", skip)
+        known_as = {"windowstart": "window.start", "windowend": "window.end"}
+        known_as |= {"rowtime": relation.event_time} if relation.event_time else {}
+        if first in known_as:
+            return Unknown(f"{shown} is written {known_as[first]} here", skip)
         if first in self.outputs:
             return Unknown(
                 f"{shown} is an output of the view, not a column of {relation.name}; write its "
                 "expression instead",
                 skip,
             )
-        hint = closest(first, self.columns.values())
+        columns = self.columns
+        if skip:
+            columns = {
+                each.name.lower(): each.name
+                for each in self.visible
+                if each.qualifier.lower() == names[0]
+            }
+        own = [column.name for column in relation.own] if first.startswith("_") else []
+        hint = closest(first, [*columns.values(), *own])
         if not hint and len(names) > 1 + skip and first == relation.name.lower():
             hint = f" (the stream is called {relation.qualifier} here)"
+        is_other = skip and names[0] != relation.qualifier.lower()
+        owner = self.qualifiers[names[0]] if is_other else relation.name
         return Unknown(
-            f"{relation.name} has no column {shown}{hint}; its columns are "
-            f"{', '.join(self.columns.values())}",
+            f"{owner} has no column {shown}{hint}; its columns are {', '.join(columns.values())}",
             skip,
         )
 
 
-def _fields(type: DataType | None, written: Sequence[str]) -> list[str]:
-    """Return a path into a column as it is compared.
+def _target(found: Beside, written: Sequence[str], at: int) -> Target:
+    fields, type = _fields(found.type, written[at + 1 :])
+    return Target(found.column, at + 1, tuple(fields), type)
+
+
+def _fields(type: DataType | None, written: Sequence[str]) -> tuple[list[str], DataType | None]:
+    """Return a path into a column as it is compared, and what it leads to.
 
     It is in lower case, but for the keys of a MAP and where the type is not known.
     """
-    if type is None:
-        return list(written)
     path: list[str] = []
+    arrays = 0
     for name in written:
-        while type.kind == "ARRAY":  # a field of an array is that of its elements
-            type = type.parts[0]
-        if type.kind == "MAP":
+        while type is not None and type.kind == "ARRAY":  # a field of an array: of its elements
+            type, arrays = type.parts[0], arrays + 1
+        if type is None:
+            path.append(name)
+        elif type.kind == "MAP":
             path.append(name)
             type = type.parts[1]
         else:
             path.append(name.lower())
             fields = dict(zip(map(str.lower, type.names), type.parts, strict=False))
-            type = fields.get(name.lower(), type)  # Spark refuses what is not there
-    return path
+            type = fields.get(name.lower())  # Spark refuses what is not there
+    for _ in range(arrays if type is not None else 0):
+        assert type is not None
+        type = DataType("ARRAY", parts=(type,))
+    return path, type

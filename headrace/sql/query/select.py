@@ -1,18 +1,33 @@
 """One SELECT over its scope into a node."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import TokenType, exp
 
 from headrace.errors import Problem
-from headrace.model.nodes import Aggregate, Filter, Named, Node, Project, key_column
+from headrace.model.nodes import (
+    WINDOW_COLUMNS,
+    Aggregate,
+    Filter,
+    Named,
+    Node,
+    Project,
+    inputs_of,
+    key_column,
+)
+from headrace.model.references import scalars_of
 from headrace.model.scalars import Scalar
+from headrace.sql.query.distinct import distinct, is_distinct
 from headrace.sql.query.expressions import Expressions, check_functions, name_of, refuse_null
+from headrace.sql.query.generators import bind_laterals
 from headrace.sql.query.grouping import Groups
+from headrace.sql.query.grouping_sets import MAX_KEYS, has_sets, members_of, sets_of
 from headrace.sql.query.outputs import Output, read_outputs
-from headrace.sql.query.scopes import Scope
-from headrace.sql.query.syntax import AggregateCall, Broken
+from headrace.sql.query.over_groups import OverGroups
+from headrace.sql.query.scopes import Scope, Target
+from headrace.sql.query.syntax import AggregateCall, Broken, span_of
 from headrace.sql.query.trees import Tree, aggregates_of, is_broken
+from headrace.sql.query.window_tables import WindowChoice, edges_of, window_columns
 from headrace.sql.query.windows import find_window, read_window
 from headrace.sql.text import Refused, word
 
@@ -30,6 +45,9 @@ class SelectBinder:
         self.scope = scope
         self.problems = problems
         self.expressions = Expressions(tree, scope)
+        self.over = OverGroups(self.expressions) if scope.relation.is_grouped else None
+        self.source = scope.relation.node  # what FROM names
+        self.choice: WindowChoice | None = None  # whose window is that of the groups
 
     def bind(self) -> Node:
         """Return the node; after a problem it is not to be used."""
@@ -41,19 +59,57 @@ class SelectBinder:
         )
         if having is not None and not grouped and not isinstance(having, Broken):
             self._add(having, "HAVING without GROUP BY filters nothing; write WHERE")
-        read = read_outputs(
-            self.tree, self.scope, self.select, grouped=grouped, problems=self.problems
-        )
-        self.scope.outputs = frozenset(
-            each.name.lower() for each in read if each is not None and each.has_alias
-        )
+        try:
+            self._choose_windows()
+        except Refused as refused:
+            self.problems += refused.problems
+            return self.scope.relation.node
+        if not bind_laterals(self.expressions, self.select, self.problems):
+            return self.scope.relation.node  # without its columns the rest cannot be judged
+        read = read_outputs(self.expressions, self.select, grouped=grouped, problems=self.problems)
+        self.scope.outputs = frozenset(each.name.lower() for each in read.sound if each.has_alias)
         node = self.scope.relation.node
         where = self._bind_where()
         if where is not None:
             node = Filter(node, where)
         if grouped:
-            return self._bind_groups(node, read, having)
-        return Project(node, self._bind_outputs(read, self._bind_output))
+            return self._bind_groups(node, read.items, having)
+        if read.generator is not None:
+            node = read.generator.over(node, read.made)
+        columns = self._bind_outputs(read.items, self._bind_output)
+        if self.select.args.get("distinct"):
+            self._check_distinct()
+            return distinct(node, columns)
+        return Project(node, columns)
+
+    def _choose_windows(self) -> None:
+        """Decide what a window function of FROM is: the window of the groups, or rows."""
+        if self.scope.relation.windowed is None:
+            return
+        self.scope.made += window_columns(self.scope.relation)
+        choice = WindowChoice(self.tree, self.scope, self.select.args["from_"].this)
+        if choice.of_groups(edges_of(self.scope, self._grouped_nodes())):
+            self.choice = choice
+        else:
+            choice.assign()
+
+    def _grouped_nodes(self) -> list[exp.Expr]:
+        """Return what GROUP BY names, as far as that can be told before it is read."""
+        group = self.select.args.get("group")
+        outputs = [
+            (each.alias_or_name.lower(), each.this if isinstance(each, exp.Alias) else each)
+            for each in self.select.expressions
+        ]
+        nodes: list[exp.Expr] = []
+        for part in [] if group is None else group.expressions:
+            nodes += [part, *members_of(part)]
+            number = self.tree.first(part).text
+            if self._is_all(part):
+                nodes += [node for _, node in outputs]
+            elif number.isdigit() and 1 <= int(number) <= len(outputs):
+                nodes.append(outputs[int(number) - 1][1])
+            nodes += [node for name, node in outputs if name == part.name.lower()]
+        return nodes
 
     def _clause(self, name: str) -> exp.Expr | None:
         clause = self.select.args.get(name)
@@ -72,10 +128,14 @@ class SelectBinder:
                 raise self.tree.refuse(
                     node, "WHERE looks at single records; move the aggregate to HAVING"
                 )
-            return self.expressions.bind(node)
+            return self._bind_row(node)
         except Refused as refused:
             self.problems += refused.problems
             return None
+
+    def _bind_row(self, node: exp.Expr) -> Scalar:
+        scalar = self.expressions.bind(node)
+        return scalar if self.over is None else self.over.judge(node, scalar)
 
     def _bind_outputs(
         self, outputs: Sequence[Output | None], bind: Callable[[exp.Expr], Scalar]
@@ -85,14 +145,15 @@ class SelectBinder:
             if each is None:
                 continue
             try:
-                scalar = Scalar.column(each.name) if each.node is None else bind(each.node)
+                scalar = each.scalar if each.node is None else bind(each.node)
+                assert scalar is not None
                 columns.append(Named(each.name, scalar, each.place))
             except Refused as refused:
                 self.problems += refused.problems
         return tuple(columns)
 
     def _bind_output(self, node: exp.Expr) -> Scalar:
-        scalar = self.expressions.bind(node)
+        scalar = self._bind_row(node)
         refuse_null(self.tree, node)
         return scalar
 
@@ -101,9 +162,19 @@ class SelectBinder:
     ) -> Node:
         groups = Groups(self.expressions)
         before = len(self.problems)
+        if self.choice is not None:
+            self._refuse_windows_below(node)
+            groups.window = self.choice.window
+            self.scope.has_window = True
         self._read_group_by(groups, outputs)
+        if self.choice is not None and len(self.problems) == before:
+            try:
+                self.choice.check_keys(groups.keys)
+            except Refused as refused:
+                self.problems += refused.problems
         group = self.select.args.get("group")
-        if len(self.problems) > before or (group is not None and is_broken(group.expressions)):
+        broken = group is not None and (is_broken(group.expressions) or None in outputs)
+        if len(self.problems) > before or broken:
             return node  # without all keys, what is selected cannot be judged
         columns = self._bind_outputs(outputs, groups.bind)
         condition: Scalar | None = None
@@ -113,28 +184,114 @@ class SelectBinder:
                 condition = self._bind_having(groups, having, columns)
             except Refused as refused:
                 self.problems += refused.problems
-        node = Aggregate(node, groups.window, tuple(groups.keys), tuple(groups.calls))
+        node = groups.aggregate(node)
+        if self.select.args.get("distinct"):
+            self._check_distinct(node, columns)
         if condition is not None:
             node = Filter(node, condition)
         return Project(node, columns)
 
+    def _refuse_windows_below(self, node: Node) -> None:
+        """Refuse WHERE and LATERAL VIEW over a window that only groups have."""
+        while node is not self.source:
+            if any(set(scalar.refs) & set(WINDOW_COLUMNS) for scalar in scalars_of(node)):
+                place = self._clause("where") or self.select
+                self._add(
+                    place,
+                    "the window is that of the groups, which WHERE does not know; write HAVING "
+                    "window_start > ...",
+                )
+            [node] = inputs_of(node)
+
+    def _check_distinct(
+        self, aggregate: Aggregate | None = None, columns: Sequence[Named] = ()
+    ) -> None:
+        """Refuse a DISTINCT of some columns, and one that would leave out groups."""
+        clause = self.select.args["distinct"]
+        token = self.tree.tokens[span_of(self.select)[0] + 1]
+        if clause.args.get("on"):
+            self.problems.append(
+                self.tree.problem(
+                    token, "DISTINCT ON is not supported; write GROUP BY, and first(x) of the rest"
+                )
+            )
+        elif aggregate is not None and not is_distinct(aggregate, columns):
+            self.problems.append(
+                self.tree.problem(
+                    token,
+                    "DISTINCT over groups would have to compare their rows, which change; select "
+                    "all that GROUP BY names as it is, and remove DISTINCT",
+                )
+            )
+
     def _read_group_by(self, groups: Groups, outputs: Sequence[Output | None]) -> None:
         group = self.select.args.get("group")
+        parts = [] if group is None else group.expressions
+        sets: list[list[exp.Expr]] = []
+        if len(parts) == 1 and self._is_all(parts[0]):
+            nodes = self._ungrouped(outputs)
+        elif has_sets(parts):
+            try:
+                nodes, sets = sets_of(self.tree, parts, lambda node: self._look_up(node, outputs))
+            except Refused as refused:
+                self.problems += refused.problems
+                return
+        else:
+            nodes = self._look_up_all(parts, outputs)
+        nodes = [*{id(node): node for node in nodes}.values()]
+        numbers: dict[int, int | None] = {}
+        # The window first: others may be over it.
+        for only_windows in (True, False):
+            for node in nodes:
+                try:
+                    if (find_window(self.tree, node) is not None) is only_windows:
+                        numbers[id(node)] = self._read_key(groups, node)
+                except Refused as refused:
+                    self.problems += refused.problems
+        if sets and len(numbers) == len(nodes):
+            self._read_sets(groups, sets, numbers)
+
+    def _read_sets(
+        self, groups: Groups, sets: Sequence[Sequence[exp.Expr]], numbers: Mapping[int, int | None]
+    ) -> None:
+        for node in (node for each in sets for node in each):
+            if find_window(self.tree, node) is not None and not all(node in each for each in sets):
+                self._add(
+                    node,
+                    "window() has to be in all sets: a row is of one window; write GROUP BY "
+                    "window(...), ROLLUP (...)",
+                )
+                return
+        if len(groups.keys) > MAX_KEYS:
+            self._add(sets[0][0], f"GROUP BY has more than {MAX_KEYS} keys in sets; write fewer")
+            return
+        found = [[numbers[id(node)] for node in each] for each in sets]
+        groups.set_sets([frozenset(at for at in each if at is not None) for each in found])
+
+    def _is_all(self, node: exp.Expr) -> bool:
+        is_word = word(self.tree.first(node)) == "ALL" and name_of(self.tree, node) is not None
+        return is_word and "all" not in self.scope.columns
+
+    def _ungrouped(self, outputs: Sequence[Output | None]) -> list[exp.Expr]:
+        """Return what GROUP BY ALL groups by: the outputs that are over columns alone."""
+        nodes = [each.node for each in outputs if each is not None and each.node is not None]
+        return [
+            node
+            for node in nodes
+            if node.find(exp.Column, exp.Anonymous) and not any(aggregates_of(node))
+        ]
+
+    def _look_up_all(
+        self, parts: Sequence[exp.Expr], outputs: Sequence[Output | None]
+    ) -> list[exp.Expr]:
         items: list[exp.Expr] = []
-        for part in [] if group is None else group.expressions:
+        for part in parts:
             try:
                 item = None if isinstance(part, Broken) else self._look_up(part, outputs)
                 items += [] if item is None else [item]
             except Refused as refused:
                 self.problems += refused.problems
-        # The window first: others may be over it.
-        for only_windows in (True, False):
-            for item in items:
-                try:
-                    if (find_window(self.tree, item) is not None) is only_windows:
-                        self._read_key(groups, item)
-                except Refused as refused:
-                    self.problems += refused.problems
+        return items
 
     def _look_up(self, node: exp.Expr, outputs: Sequence[Output | None]) -> exp.Expr | None:
         """Return the expression that one part of GROUP BY means: itself, or an output's.
@@ -142,11 +299,8 @@ class SelectBinder:
         None: that of an output that has problems itself.
         """
         first, name = self.tree.first(node), name_of(self.tree, node)
-        kind = word(first).partition(" ")[0]
-        if kind in ("ROLLUP", "CUBE", "GROUPING") or (kind == "ALL" and name):
-            raise self.tree.refuse(
-                first, f"GROUP BY {word(first)} is not built yet; name the columns"
-            )
+        if self._is_all(node):
+            raise self.tree.refuse(first, "ALL stands alone in GROUP BY; remove the other columns")
         if self.tree.last(node) is first and first.token_type == TokenType.NUMBER:
             if not (first.text.isdigit() and 1 <= int(first.text) <= len(outputs)):
                 raise self.tree.refuse(
@@ -157,22 +311,25 @@ class SelectBinder:
         if name is not None and name.lower() not in self.scope.columns:
             named = (each for each in outputs if each and each.name.lower() == name.lower())
             output = next(named, None)
+            if output is None and None in outputs:
+                return None  # it may be the name of one that has problems
             return node if output is None else output.node
         return node
 
-    def _read_key(self, groups: Groups, node: exp.Expr) -> None:
+    def _read_key(self, groups: Groups, node: exp.Expr) -> int | None:
         if find_window(self.tree, node) is not None:
-            if groups.window is not None:
+            window = read_window(self.expressions, node)
+            if groups.window not in (None, window):
                 raise self.tree.refuse(node, "a view has one window; remove this one")
-            groups.window = read_window(self.expressions, node)
+            groups.window = window
             self.scope.has_window = True
-            return
+            return None
         check_functions(self.tree, self.scope, node)
         if any(aggregates_of(node)):
             raise self.tree.refuse(
                 node, "GROUP BY cannot use an aggregate; group by what it is computed from"
             )
-        groups.add_key(node)
+        return groups.add_key(node)
 
     def _bind_having(self, groups: Groups, node: exp.Expr, columns: Sequence[Named]) -> Scalar:
         """Return HAVING over keys and calls; outputs may be used by name, as in Spark."""
@@ -185,7 +342,12 @@ class SelectBinder:
         return groups.bind(node, outputs)
 
     def _is_itself(self, groups: Groups, column: Named) -> bool:
-        own = Scalar.column(self.scope.columns[column.name.lower()])
+        target = self.scope.find([column.name])
+        if not isinstance(target, Target):
+            return False
+        if self.scope.has_window and target.column in WINDOW_COLUMNS:
+            return column.scalar.name == target.column
+        own = Scalar.column(target.column)
         return own in groups.keys and column.scalar.name == key_column(groups.keys.index(own))
 
     def _refuse_ambiguous(self, having: exp.Expr, output: Named) -> None:

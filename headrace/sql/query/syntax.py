@@ -6,9 +6,11 @@ from typing import Any, ClassVar
 from sqlglot import exp
 
 __all__ = [
+    "WINDOW_TABLES",
     "AggregateCall",
     "Broken",
     "Missing",
+    "WindowTable",
     "complete_spans",
     "has_span",
     "set_span",
@@ -17,6 +19,14 @@ __all__ = [
 ]
 
 _SPAN = "span"
+
+#: The window functions of FROM, and what their arguments after relation and time are, in order.
+WINDOW_TABLES = {
+    "tumble": ("size", "offset"),
+    "hop": ("slide", "size", "offset"),
+    "cumulate": ("step", "size", "offset"),
+    "session": ("gap",),
+}
 
 
 class AggregateCall(exp.Expression):
@@ -37,6 +47,21 @@ class Missing(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {}
 
 
+class WindowTable(exp.Expression):
+    """`name(TABLE source [PARTITION BY ...], DESCRIPTOR(time), lengths)` in FROM.
+
+    `expressions` are what follows the source; the `meta` of each says by which keyword it was
+    given, and whether it is a descriptor.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,  # the name, in lower case
+        "source": True,
+        "partition": False,
+        "expressions": False,
+    }
+
+
 class Broken(exp.Expression):
     """What could not be read; that is said already."""
 
@@ -45,8 +70,8 @@ class Broken(exp.Expression):
 
 def span_of(node: exp.Expr) -> tuple[int, int]:
     """Return the indexes of the first and last token of a node that came from the text."""
-    first, last = node.meta[_SPAN]
-    return int(first), int(last)
+    span: tuple[int, int] = node.meta[_SPAN]
+    return span
 
 
 def has_span(node: object) -> bool:
@@ -63,13 +88,23 @@ def stamping(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method of a parser that notes which tokens the node that it returns came from."""
 
     def parse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        # Hot: every operand passes through some twenty of these methods.
         begin = self._index
         node = method(self, *args, **kwargs)
         end = self._index - 1
-        if isinstance(node, exp.Expr) and end >= begin and all(node is not arg for arg in args):
+        if node is None or end < begin or not isinstance(node, exp.Expr):
+            return node
+        found = node.meta.get(_SPAN)
+        if found is not None and found[1] == end and found[0] <= begin:
+            return node
+        first = begin if found is None else min(begin, found[0])
+        for arg in args:
+            if arg is node:
+                return node
             # What was read before this method was called may be a part of its node.
-            parts = [part for part in (*args, node) if has_span(part)]
-            set_span(node, min([begin, *(span_of(part)[0] for part in parts)]), end)
+            if has_span(arg):
+                first = min(first, span_of(arg)[0])
+        node.meta[_SPAN] = (first, end)
         return node
 
     return parse
@@ -81,11 +116,15 @@ def complete_spans(tree: exp.Expr, index: Mapping[int, int]) -> None:
     `index` maps where tokens start to their indexes.
     """
     for node in reversed(list(tree.walk())):
-        spans = [span_of(part) for part in node.iter_expressions() if has_span(part)]
-        if has_span(node):
-            spans.append(span_of(node))
-        elif node.meta.get("start") in index:
+        span = node.meta.get(_SPAN)
+        if span is None and node.meta.get("start") in index:
             at = index[node.meta["start"]]
-            spans.append((at, at))
-        if spans:
-            set_span(node, min(first for first, _ in spans), max(last for _, last in spans))
+            span = (at, at)
+        for part in node.iter_expressions():
+            other = part.meta.get(_SPAN)
+            if span is None:
+                span = other
+            elif other is not None and (other[0] < span[0] or other[1] > span[1]):
+                span = (min(span[0], other[0]), max(span[1], other[1]))
+        if span is not None:
+            node.meta[_SPAN] = span

@@ -15,6 +15,7 @@ __all__ = [
     "Tree",
     "aggregates_of",
     "is_broken",
+    "is_lateral",
     "is_path",
     "parts_of",
     "path_of",
@@ -133,3 +134,8 @@ def aggregates_of(node: exp.Expr) -> Iterator[exp.Expr]:
 def is_broken(nodes: Sequence[exp.Expr]) -> bool:
     """Whether one of the nodes could not be read."""
     return any(isinstance(node, Broken) for node in nodes)
+
+
+def is_lateral(join: object) -> bool:
+    """Whether what stands in the place of a join takes apart a column of the row itself."""
+    return isinstance(join, exp.Join) and isinstance(join.this, exp.Lateral | exp.Unnest)

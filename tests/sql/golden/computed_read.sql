@@ -84,3 +84,22 @@ CREATE MATERIALIZED VIEW v AS SELECT id, n FROM items
 -- output: _watermark = _watermark
 -- output: id = id
 -- output: n = n
+
+-- case: a computed column may use the record's own, and a view sees both
+CREATE STREAM items (a INT, shop AS CAST(_key AS STRING), WATERMARK FOR _arrival AS _arrival);
+CREATE MATERIALIZED VIEW v AS SELECT shop, _offset AS place FROM items WHERE _partition = 0
+-- stream: items (a INT, shop  as cast(_key as string) after 1) from items, time _arrival - 0 us, key None, timestamps None
+-- view: v, 0 us
+-- from: items
+-- output: a = a
+-- output: shop = cast(_key as string)
+-- output: _topic = _topic
+-- output: _partition = _partition
+-- output: _offset = _offset
+-- output: _arrival = _arrival
+-- output: _key = _key
+-- output: _headers = _headers
+-- output: _watermark = _watermark
+-- where: _partition = 0
+-- output: shop = shop
+-- output: place = _offset

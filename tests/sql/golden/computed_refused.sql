@@ -20,7 +20,7 @@ CREATE STREAM a (x INT, y AS sum(x), z AS row_number() OVER (ORDER BY x), u AS n
 -- error: case.sql:1:43: row_number() ranks rows, which is not built yet; rank them when you read the view
 -- error: case.sql:1:80: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
 -- error: case.sql:1:92: rand gives another answer every time, so a replay would differ; let the producer put the value into the record
--- error: case.sql:1:105: explode() makes several rows of one record, which is not built yet; append one record per row
+-- error: case.sql:1:105: explode() makes several rows of one, and cannot stand within an expression; write FROM ... LATERAL VIEW explode(x) t AS c, and use c here
 -- error: case.sql:1:129: column q: watermark() is known after the columns are; use it in a view
 
 -- case: clauses of declared columns
@@ -49,3 +49,7 @@ CREATE STREAM d (x STRING, i AS x, t TIMESTAMP NOT NULL, WATERMARK FOR t AS t) W
 -- case: no column is declared
 CREATE STREAM a (x AS 1)
 -- error: case.sql:1:15: stream a has no columns; write at least one
+
+-- case: the record's own columns are not there when it is read
+CREATE STREAM a (x INT, t TIMESTAMP AS coalesce(_arrival, TIMESTAMP '2026-01-01 00:00:00'), WATERMARK FOR t AS t)
+-- error: case.sql:1:25: column t: the event time is computed from the columns of the record's value, and _arrival is none of them

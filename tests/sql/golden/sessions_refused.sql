@@ -38,11 +38,6 @@ CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts, country)
 -- error: case.sql:2:83: a session's gap is one for all of its records, in quotes; write session_window(ts, '5 minutes'). Where gaps differ, make a view for each, with its records in WHERE
 
--- case: a gap as an interval
-CREATE MATERIALIZED VIEW v AS
-SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts, INTERVAL 5 MINUTES)
--- error: case.sql:2:83: a session's gap is one for all of its records, in quotes; write session_window(ts, '5 minutes'). Where gaps differ, make a view for each, with its records in WHERE
-
 -- case: a session with a slide
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts, '5 minutes', '1 minute')
@@ -72,11 +67,6 @@ SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window(am
 CREATE MATERIALIZED VIEW v AS
 SELECT session_window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts, '5 minutes')
 -- error: case.sql:2:8: a session's start and end are window.start and window.end here, too
-
--- case: a session by another name
-CREATE MATERIALIZED VIEW v AS
-SELECT count(*) AS n FROM payments GROUP BY session(ts, INTERVAL 5 MINUTES)
--- error: case.sql:2:45: session() is called session_window() here: session_window(<event time>, gap)
 
 -- case: a key over a session's start
 CREATE MATERIALIZED VIEW v AS

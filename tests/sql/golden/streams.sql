@@ -6,3 +6,9 @@ CREATE STREAM payments (
 ) WITH (topic = 'payments', format = 'json', key = 'card');
 
 CREATE STREAM notes (text STRING);
+
+CREATE STREAM orders (
+  id STRING NOT NULL, shop STRING, tags ARRAY<STRING>, prices MAP<STRING, DOUBLE>,
+  lines ARRAY<STRUCT<sku: STRING, qty: INT>>, buyer STRUCT<Name: STRING, home: STRUCT<city: STRING>>,
+  body STRING, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts - INTERVAL 0 SECONDS
+);

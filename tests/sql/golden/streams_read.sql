@@ -62,5 +62,12 @@ CREATE STREAM a (t TIMESTAMP) WITH (timestamp_format = 'iso8601')
 -- stream: a (t TIMESTAMP) from a, key None, timestamps None
 
 -- case: the event time is when the log took a record
-CREATE STREAM a (x INT, WATERMARK FOR _ARRIVAL AS _arrival - INTERVAL 5 SECONDS)
+CREATE STREAM a (x INT, WATERMARK FOR _ARRIVAL AS _arrival - INTERVAL 5 SECONDS);
+CREATE MATERIALIZED VIEW v AS SELECT window.start AS minute, count(*) AS n FROM a GROUP BY window(_arrival, '1 minute')
 -- stream: a (x INT) from a, time _arrival - 5000000 us, key None, timestamps None
+-- view: v, 0 us
+-- from: a
+-- window: 60000000 us
+-- call: call_0 = count()
+-- output: minute = _window_start
+-- output: n = call_0

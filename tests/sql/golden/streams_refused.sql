@@ -76,10 +76,6 @@ CREATE STREAM a (x INT, X STRING)
 CREATE STREAM a (_closed BOOLEAN)
 -- error: case.sql:1:18: column name _closed: names that start with _ are reserved; drop the underscore
 
--- case: a column with a blank
-CREATE STREAM a (`a b` INT)
--- error: case.sql:1:18: column name 'a b': write a letter first, then letters, digits and underscores only
-
 -- case: constraints that are not supported
 CREATE STREAM a (x INT PRIMARY KEY, y INT DEFAULT 3, z INT NOT NULL UNIQUE)
 -- error: case.sql:1:24: column x: PRIMARY KEY is not supported; after the type only FROM, FORMAT, NOT NULL and AS may stand
@@ -226,10 +222,6 @@ CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL)
 -- case: a delay that is too long
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL 999999999 DAYS)
 -- error: case.sql:1:72: the watermark's delay: '999999999 DAYS' is too long; at most 36500 days are allowed
-
--- case: a derived stream
-CREATE STREAM a AS SELECT text FROM notes
--- error: case.sql:1:17: CREATE STREAM ... AS is not built yet; give the stream its columns, and write the query as CREATE MATERIALIZED VIEW ... AS SELECT ...
 
 -- case: places that are none
 CREATE STREAM a (x INT FROM '$', y INT FROM '$.a[*]', z INT FROM '$[0]', u INT FROM key, v INT FROM, w INT FROM '')

@@ -1,0 +1,98 @@
+"""What a statement creates, told by its first words; what else it may be is answered here."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from headrace.sql.statements import Cursor, Statement
+from headrace.sql.text import word
+
+__all__ = ["Kind", "accept_create", "created_name"]
+
+_KNOWN = (
+    "write CREATE STREAM ..., CREATE VIEW ... AS SELECT ..., CREATE MATERIALIZED VIEW ... AS "
+    "SELECT ... or CREATE SINK ..."
+)
+_REFUSED = {
+    "DROP": "DROP is not a definition; delete the statement that creates it",
+    "ALTER": "ALTER is not a definition; edit the statement that creates it",
+    "INSERT": "INSERT is not a definition; append records with `headrace append`, and write a "
+    "query that feeds a stream as CREATE STREAM name AS SELECT ...",
+    "UPDATE": "UPDATE is not a definition; records are never changed, append new ones",
+    "DELETE": "DELETE is not a definition; records are never changed, append new ones",
+    "MERGE": "MERGE is not a definition; records are never changed, append new ones",
+    "SELECT": "a query alone defines nothing; ask it with `headrace sql`, or write CREATE "
+    "MATERIALIZED VIEW name AS before it",
+    "WITH": "a query alone defines nothing; ask it with `headrace sql`, or write CREATE "
+    "MATERIALIZED VIEW name AS before it",
+    "SET": "settings belong into headrace.toml",
+    "USE": "there are no databases to choose from; remove it",
+}
+_CREATE_REFUSED = {
+    "TABLE": "CREATE TABLE (changelog topics) is not built yet; read the topic as a stream: "
+    "CREATE STREAM",
+    "FUNCTION": "functions of your own are not built yet; use Spark's",
+    "TEMPORARY": "definitions last; remove TEMPORARY",
+    "TEMP": "definitions last; remove TEMP",
+}
+_TABLE_AS = (
+    "a table that a query keeps up to date is a view; write CREATE MATERIALIZED VIEW {} AS SELECT "
+    "..."
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a statement creates: its words, and how people call it."""
+
+    words: tuple[str, ...]
+    name: str
+
+
+STREAM = Kind(("STREAM",), "stream")
+VIEW = Kind(("VIEW",), "view")
+MATERIALIZED_VIEW = Kind(("MATERIALIZED", "VIEW"), "view")
+SINK = Kind(("SINK",), "sink")
+
+
+def accept_create(statement: Statement, cursor: Cursor) -> Kind:
+    """Pass over CREATE [OR REPLACE] and what is created. Refused: it is another statement."""
+    if not cursor.accept("CREATE"):
+        advice = _REFUSED.get(word(cursor.peek()), f"this is not a definition; {_KNOWN}")
+        raise statement.source.refuse(statement.tokens[0], advice)
+    # In a folder of definitions both are the same: the statement says what is.
+    cursor.accept("OR", "REPLACE")
+    for kind in (STREAM, VIEW, MATERIALIZED_VIEW, SINK):
+        if cursor.accept(*kind.words):
+            break
+    else:
+        found = word(cursor.peek()) or "alone"
+        advice = _CREATE_REFUSED.get(found, f"CREATE {found} is not known; {_KNOWN}")
+        name = created_name(statement)
+        if found == "TABLE" and name is not None and _has_query(statement):
+            advice = _TABLE_AS.format(name)
+        raise cursor.refuse(advice)
+    if cursor.next_is("IF"):
+        raise cursor.refuse("IF NOT EXISTS is not needed: definitions say what is; remove it")
+    return kind
+
+
+def created_name(statement: Statement) -> str | None:
+    """Return the name that a statement defines, also where the statement is refused; or None."""
+    cursor = Cursor(statement.source, statement.tokens)
+    if not cursor.accept("CREATE"):
+        return None
+    cursor.accept("OR", "REPLACE")
+    for modifier in ("TEMPORARY", "TEMP", "EXTERNAL", "MATERIALIZED", "SOURCE"):
+        cursor.accept(modifier)
+    if not any(cursor.accept(what) for what in ("STREAM", "VIEW", "TABLE", "SINK")):
+        return None
+    cursor.accept("IF", "NOT", "EXISTS")
+    token = cursor.peek()
+    return None if token is None else str(token.text)
+
+
+def _has_query(statement: Statement) -> bool:
+    words = [word(token) for token in statement.tokens]
+    return any(
+        first == "AS" and second in ("SELECT", "WITH", "(") for first, second in pairwise(words)
+    )
