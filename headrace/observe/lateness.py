@@ -17,6 +17,7 @@ from headrace.engine.time.timekeeping import Timekeeper
 from headrace.engine.unit import Decoder
 from headrace.log.base import Log, Range
 from headrace.model.definitions import Stream
+from headrace.model.nodes import ARRIVAL
 from headrace.schema.json import JsonDecoder
 from headrace.time.clocks import Clock
 from headrace.time.lateness import BUCKETS, Counts, as_counts, bounds_us, quantile_us
@@ -82,6 +83,7 @@ def measure_lateness(
         if stream.eager
         else JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
     )
+    arrives = stream.event_time == ARRIVAL
     counts = np.zeros(BUCKETS, np.int64)
     dead = unguarded = delay_us = done = 0
     extents = sorted(log.extents(stream.topic).items())
@@ -97,7 +99,7 @@ def measure_lateness(
             marks=time.book.ahead(stream, partition.number, first, end, until=until),
             counts_lateness=True,
         )
-        for batch in gather(log.read(Range(partition, first, end))):
+        for batch in gather(log.read(Range(partition, first, end), produced=arrives)):
             stamper.stamp(batch, stamper.accept(batch, decoder.decode(batch["value"])))
             on_progress(done + batch["offset"][-1].as_py() + 1 - first, total)
         summary = stamper.summary()

@@ -8,7 +8,7 @@
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -31,6 +31,8 @@ from headrace.engine.unit import Decoder, Unit, make_decoder
 from headrace.errors import ViewFailed
 from headrace.ledger.entries import PlannedTurn
 from headrace.log.base import RECORDS, Log, Range
+from headrace.model.definitions import Stream
+from headrace.model.nodes import ARRIVAL
 from headrace.operators.state import StateFolder
 from headrace.plan.stages import Fold, Operator, Read, Step
 from headrace.schema.json import Decoded
@@ -60,6 +62,10 @@ class Work:
     def ranges(self, stream: str) -> list[Range]:
         """Return what the turn reads of a stream."""
         return [entry.range for entry in self.planned.ranges if entry.stream == stream]
+
+    def records(self, stream: Stream, range: Range) -> Iterator[pa.Table]:
+        """Yield the records of a range as a stream reads them, in offset order."""
+        return gather(self.log.read(range, produced=stream.event_time == ARRIVAL))
 
     @property
     def max_jobs(self) -> int | None:
@@ -138,11 +144,12 @@ class ShortGear:
             by = {step.by for step in steps if step.operator.name == name}
             decoder = work.unit.streams[name].decoder(each.columns | by, work.spark)
             self._decoders[name] = decoder
-            read = [(range, list(gather(work.log.read(range)))) for range in work.ranges(name)]
+            read = [(range, list(work.records(each.stream, range))) for range in work.ranges(name)]
             batches = [batch for _, found in read for batch in found]
             # One call for all partitions: each costs some milliseconds, whatever its size. There
             # may be none: offsets that a log leaves out are read as well.
-            decoded = decoder.decode(pa.concat_tables([RECORDS.empty_table(), *batches])["value"])
+            values = [batch.select(["value"]) for batch in (RECORDS.empty_table(), *batches)]
+            decoded = decoder.decode(pa.concat_tables(values)["value"])
             start = 0
             for range, found in read:
                 stamper = work.outset.stamper(each.stream, range, decoder)
@@ -319,7 +326,7 @@ class LongGear:
             decoder = make_decoder(fold.stream, self._reads[name].columns, work.spark)
             here = duplicates.get(range.partition.number, NO_OFFSETS)
             stamper = work.outset.stamper(fold.stream, range, decoder, duplicates=here)
-            for batch in gather(work.log.read(range)):
+            for batch in work.records(fold.stream, range):
                 decoded = stamper.accept(batch, decoder.decode(batch["value"]))
                 rows = pa.Table.from_batches([stamper.stamp(batch, decoded)])
                 outcome.include(fold_rows(fold, session, rows, max_jobs=work.max_jobs))

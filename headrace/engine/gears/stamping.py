@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from headrace import errors
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.errors import HeadraceError
-from headrace.log.base import PRODUCED, RECORDS, Partition, Range
+from headrace.log.base import PRODUCED, Partition, Range
 from headrace.model.definitions import Stream
 from headrace.model.nodes import ARRIVAL, COORDINATES
 from headrace.plan.spark.names import coordinate_column
@@ -80,10 +80,10 @@ def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         records += batch.num_rows
         size += batch.nbytes
         if records >= _GATHER_RECORDS or size >= _GATHER_BYTES:
-            yield pa.Table.from_batches(waiting, RECORDS)
+            yield pa.Table.from_batches(waiting)
             waiting, records, size = [], 0, 0
     if waiting:
-        yield pa.Table.from_batches(waiting, RECORDS)
+        yield pa.Table.from_batches(waiting)
 
 
 def log_times(records: pa.Table) -> pa.ChunkedArray:
