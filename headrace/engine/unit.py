@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
+from headrace.engine.gears.computing import ComputingDecoder
 from headrace.engine.turn.pace import Pace
 from headrace.ledger.definitions import short_version
 from headrace.ledger.entries import (
@@ -24,11 +25,21 @@ from headrace.plan.stages import Fold, Operator, Pipeline, plan_pipeline
 from headrace.project.settings import Settings
 from headrace.schema.json import JsonDecoder
 
-__all__ = ["Unit", "UnitStream", "make_decoder"]
+__all__ = ["Decoder", "Unit", "UnitStream", "make_decoder"]
 
 
-def make_decoder(stream: Stream, wanted: frozenset[str]) -> JsonDecoder:
-    """Return a decoder of a stream's records; for one thread."""
+#: What decodes the records of a stream, and says which columns their rows have.
+Decoder = JsonDecoder | ComputingDecoder
+
+
+def make_decoder(stream: Stream, wanted: frozenset[str], spark: SparkSession | None) -> Decoder:
+    """Return a decoder of a stream's records; for one thread, in the driver.
+
+    Without Spark no column can be computed.
+    """
+    if stream.eager:
+        assert spark is not None
+        return ComputingDecoder(stream, wanted, spark)
     return JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
 
 
@@ -39,13 +50,13 @@ class UnitStream:
         self.stream = stream
         self.owned = owned
         self.version = short_version(stream_fingerprint(stream))
-        self._decoder: tuple[frozenset[str], JsonDecoder] | None = None
+        self._decoder: tuple[frozenset[str], Decoder] | None = None
         self._hasher: Hasher | None = None
 
-    def decoder(self, wanted: frozenset[str]) -> JsonDecoder:
+    def decoder(self, wanted: frozenset[str], spark: SparkSession) -> Decoder:
         """Return the stream's decoder, with what it learnt of its records' shapes."""
         if self._decoder is None or self._decoder[0] != wanted:
-            self._decoder = (wanted, make_decoder(self.stream, wanted))
+            self._decoder = (wanted, make_decoder(self.stream, wanted, spark))
         return self._decoder[1]
 
     @property

@@ -26,6 +26,7 @@ __all__ = [
     "APPENDS",
     "DEFAULT_PARTITIONS",
     "MAX_RECORD_BYTES",
+    "PRODUCED",
     "RECORDS",
     "Acks",
     "Append",
@@ -53,6 +54,9 @@ APPENDS = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", H
 RECORDS = pa.schema(
     [("offset", pa.int64()), ("arrival", pa.timestamp("us", "UTC")), *list(APPENDS)]
 )
+
+#: A further column, where a log has the times that producers say instead of arrivals.
+PRODUCED = pa.field("produced", RECORDS.field("arrival").type)
 
 #: Who must have a record before `append` returns: one (written), or all (durable and visible).
 Acks = Literal[1, "all"]
@@ -148,7 +152,10 @@ class Split(Protocol):
         ...
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """Yield the split's records, in offset order, as RECORDS batches."""
+        """Yield the split's records, in offset order, as RECORDS batches.
+
+        They also have the column PRODUCED where the log has such times.
+        """
         ...
 
 
@@ -239,9 +246,12 @@ class Log(Protocol):
         """Return the first offset that arrived at a time (µs since 1970) or later, or the end."""
         ...
 
-    def read(self, range: Range, *, max_batch_records: int = 65_536) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, range: Range, *, max_batch_records: int = 65_536, produced: bool = False
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the records of a range in offset order, as RECORDS batches.
 
+        With `produced`, batches also have the column PRODUCED where the log has such times.
         PositionLost: part of the range is not in the log. LogDamaged: a checksum fails.
         """
         ...

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.errors import DefinitionUnreadable
-from headrace.model.definitions import Adaptive, Stream, View
+from headrace.model.definitions import Adaptive, Computed, Stream, View
 from headrace.model.forms import Form, said
 from headrace.model.nodes import (
     Aggregate,
@@ -35,7 +35,7 @@ from headrace.model.nodes import (
     Window,
 )
 from headrace.model.scalars import Scalar
-from headrace.schema.types import Column, parse_type
+from headrace.schema.types import Column, DataType, parse_type
 
 __all__ = ["CANONICAL", "from_canonical", "to_canonical"]
 
@@ -72,7 +72,13 @@ def _write_stream(stream: Stream) -> dict[str, Any]:
     return said(
         name=stream.name,
         columns=[
-            said(name=each.name, type=each.type.sql, required=not each.nullable)
+            said(
+                name=each.name,
+                type=each.type.ddl,
+                required=not each.nullable,
+                path=list(each.path),
+                format=each.format,
+            )
             for each in stream.columns
         ],
         topic=stream.topic,
@@ -86,6 +92,15 @@ def _write_stream(stream: Stream) -> dict[str, Any]:
         duplicates=stream.duplicates,
         key=stream.key,
         timestamp_format=stream.timestamp_format,
+        computed=[
+            said(
+                name=each.name,
+                scalar=_write_scalar(each.scalar),
+                type=each.type and each.type.ddl,
+                at=each.at or None,
+            )
+            for each in stream.computed
+        ],
     )
 
 
@@ -106,13 +121,29 @@ def _read_stream(form: Form) -> Stream:
         duplicates=form.text("duplicates"),
         key=form.optional_text("key"),
         timestamp_format=form.optional_text("timestamp_format"),
+        computed=form.many("computed", _read_computed),
     )
 
 
 def _read_column(form: Form) -> Column:
-    name = form.text("name")
+    name, type_ = form.text("name"), _read_type(form, form.text("type"))
+    nullable = not form.flag("required")
+    return Column(name, type_, nullable, form.steps("path"), form.optional_text("format"))
+
+
+def _read_computed(form: Form) -> Computed:
+    written = form.optional_text("type")
+    return Computed(
+        form.text("name"),
+        form.one("scalar", _read_scalar),
+        None if written is None else _read_type(form, written),
+        form.optional_number("at") or 0,
+    )
+
+
+def _read_type(form: Form, text: str) -> DataType:
     try:
-        return Column(name, parse_type(form.text("type")), not form.flag("required"))
+        return parse_type(text)
     except ValueError as error:
         raise form.refuse(f"has a type that is not known ({error})") from error
 

@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 
 from headrace.errors import Location
 from headrace.model.graph import readers_of, streams_of, window_of
-from headrace.model.nodes import Node
-from headrace.schema.types import Column
+from headrace.model.nodes import ARRIVAL, Node
+from headrace.model.scalars import Scalar
+from headrace.schema.json_places import show_place
+from headrace.schema.json_values import unit_of
+from headrace.schema.types import Column, DataType
 
 __all__ = [
     "DEFAULT_IDLE_TIMEOUT_US",
     "Adaptive",
+    "Computed",
     "NamedQuery",
     "Project",
     "Sink",
@@ -33,6 +37,20 @@ class Adaptive:
 
 
 @dataclass(frozen=True)
+class Computed:
+    """A column that is a name for an expression over the columns that a stream declares.
+
+    With a `type`, the expression is a cast to it. `at` says how many columns are declared before.
+    """
+
+    name: str
+    scalar: Scalar
+    type: DataType | None = None
+    at: int = 0
+    location: Location = field(default=Location("", 1, 1), compare=False)
+
+
+@dataclass(frozen=True)
 class Stream:
     """A topic read through a schema."""
 
@@ -40,7 +58,7 @@ class Stream:
     columns: tuple[Column, ...]
     topic: str
     format: str = "json"
-    event_time: str | None = None  # the column named by WATERMARK FOR
+    event_time: str | None = None  # the column named by WATERMARK FOR, or ARRIVAL
     delay_us: int = 0  # of an adaptive watermark: the one it begins with, its largest
     adaptive: Adaptive | None = None
     idle_timeout_us: int = DEFAULT_IDLE_TIMEOUT_US
@@ -49,8 +67,51 @@ class Stream:
     duplicates: str = "drop"  # or "topic": kept in <stream>.duplicate
     key: str | None = None  # the column that producers use as the record's key
     timestamp_format: str | None = None  # None: ISO 8601; else seconds, millis or micros since 1970
+    computed: tuple[Computed, ...] = ()
     sql: str = ""  # the statement as written, for people
     location: Location = field(default=Location("", 1, 1), compare=False)
+
+    @property
+    def outline(self) -> tuple[tuple[str, DataType | None], ...]:
+        """All columns as they were written, with their types; None: only Spark knows it."""
+        found: list[tuple[str, DataType | None]] = []
+        waiting = list(self.computed)
+        for number, column in enumerate((*self.columns, None)):
+            while waiting and waiting[0].at <= number:
+                found.append((waiting[0].name, waiting.pop(0).type))
+            if column is not None:
+                found.append((column.name, column.type))
+        return tuple(found)
+
+    @property
+    def eager(self) -> tuple[Computed, ...]:
+        """The computed columns that are needed to read a record: its event time, its unique id."""
+        return tuple(each for each in self.computed if each.name in (self.event_time, self.unique))
+
+    @property
+    def scanned(self) -> tuple[Column, ...]:
+        """The columns that a record is read with: those declared, and the eager ones."""
+        computed = (Column(each.name, each.type, False) for each in self.eager if each.type)
+        return (*self.columns, *computed)
+
+    @property
+    def time_read(self) -> tuple[str, str | None] | None:
+        """The event time: its column, and how it is read, if not as ISO 8601 under its name.
+
+        None: there is none. What was learnt of one time, markers say, is nothing to another.
+        """
+        if self.event_time is None:
+            return None
+        if self.event_time == ARRIVAL:
+            return ARRIVAL, None
+        for each in self.eager:
+            if each.name == self.event_time:
+                return each.name, f"as {each.scalar.render(str)}"
+        column = next((each for each in self.columns if each.name == self.event_time), None)
+        written = unit_of(column, self.timestamp_format) if column else self.timestamp_format
+        if column is None or not column.path:
+            return self.event_time, written
+        return self.event_time, f"{written or 'iso8601'} from {show_place(column.path)}"
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,14 @@ class Form:
             raise self.refuse(f"has no list of texts {name!r}")
         return tuple(found)
 
+    def steps(self, name: str) -> tuple[str | int, ...]:
+        """Return a list of texts and whole numbers; none if nothing is said."""
+        found = self._fields.pop(name, [])
+        known = isinstance(found, list) and all(type(each) in (str, int) for each in found)
+        if not known:
+            raise self.refuse(f"has no list of texts and whole numbers {name!r}")
+        return tuple(found)
+
     def one(self, name: str, read: Callable[["Form"], Read]) -> Read:
         """Return an object that has to be there, as `read` reads it."""
         inner = Form(self._fields.pop(name, None), f"{self.place}.{name}")

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headrace.model.nodes import (
+    COORDINATES,
+    WATERMARK,
     Aggregate,
     Deduplicate,
     Filter,
@@ -15,6 +17,7 @@ from headrace.model.nodes import (
     Window,
     inputs_of,
 )
+from headrace.model.scalars import Scalar
 
 if TYPE_CHECKING:  # which itself asks this module what its views read
     from headrace.model.definitions import NamedQuery, Sink, Stream, View
@@ -41,11 +44,21 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def relation_of(stream: "Stream") -> Node:
-    """Return what FROM a stream means: its records, without duplicates if it has a unique id."""
-    scan = Scan(stream.name)
-    if stream.unique is None:
-        return scan
-    return Deduplicate(scan, stream.unique, stream.unique_within_us)
+    """Return what FROM a stream means: its records, without duplicates if it has a unique id.
+
+    Above them its computed columns are given their names, but for those that it is read with.
+    """
+    records: Node = Scan(stream.name)
+    if stream.unique is not None:
+        records = Deduplicate(Scan(stream.name), stream.unique, stream.unique_within_us)
+    scanned = {column.name for column in stream.scanned}
+    scalars = {each.name: each.scalar for each in stream.computed if each.name not in scanned}
+    if not scalars:
+        return records
+    own = (*COORDINATES, *([] if stream.event_time is None else [WATERMARK]))
+    names = (*(name for name, _ in stream.outline), *own)
+    columns = (Named(name, scalars.get(name) or Scalar.column(name)) for name in names)
+    return Project(records, tuple(columns))
 
 
 def streams_of(node: Node) -> tuple[str, ...]:

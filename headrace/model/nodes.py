@@ -29,6 +29,7 @@ from headrace.model.scalars import Scalar
 from headrace.schema.types import parse_type
 
 __all__ = [
+    "ARRIVAL",
     "COORDINATES",
     "GENERATORS",
     "WATERMARK",
@@ -52,12 +53,14 @@ __all__ = [
 
 #: The column of a `Scan` that watermark() reads: the record's own, a TIMESTAMP.
 WATERMARK = "_watermark"
+#: The coordinate that may be a stream's event time: when the log took the record.
+ARRIVAL = "_arrival"
 #: The columns of a `Scan` that say where its record stands in the log, and what came with it.
 COORDINATES = {
     "_topic": parse_type("STRING"),
     "_partition": parse_type("INT"),
     "_offset": parse_type("BIGINT"),
-    "_arrival": parse_type("TIMESTAMP"),
+    ARRIVAL: parse_type("TIMESTAMP"),
     "_key": parse_type("BINARY"),
     "_headers": parse_type("ARRAY<STRUCT<name: STRING, value: BINARY>>"),
 }

@@ -73,7 +73,7 @@ def traits_of(node: Node, streams: Mapping[str, Stream]) -> Traits:
 
 
 def _scan(stream: Stream) -> Traits:
-    columns = tuple(column.name for column in stream.columns)
+    columns = tuple(column.name for column in stream.scanned)
     own = () if stream.event_time is None else (WATERMARK,)
     return Traits((*columns, *COORDINATES, *own), event_time=stream.event_time)
 

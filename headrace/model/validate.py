@@ -6,11 +6,12 @@ Promises:
 Not checked here: whether the expressions are sound, which only their own language can say.
 """
 
+import re
 from collections.abc import Mapping
 
 from headrace.errors import Location, Problem
 from headrace.model import nodes
-from headrace.model.definitions import NamedQuery, Project, Sink, Stream, View
+from headrace.model.definitions import Computed, NamedQuery, Project, Sink, Stream, View
 from headrace.model.graph import aggregate_of, streams_of, walk, window_of
 from headrace.model.names import closest, name_fault, topic_fault
 from headrace.model.references import unknown_columns
@@ -18,6 +19,8 @@ from headrace.model.scalars import columns_of
 from headrace.model.sinks import sink_problems
 from headrace.model.traits import traits_of
 from headrace.model.windows import window_faults
+from headrace.schema.types import TIMESTAMP_FORMATS as COLUMN_FORMATS
+from headrace.schema.types import Column
 
 __all__ = [
     "FORMATS",
@@ -29,10 +32,16 @@ __all__ = [
 ]
 
 FORMATS = ("json",)
-TIMESTAMP_FORMATS = ("seconds", "millis", "micros")
+TIMESTAMP_FORMATS = ("seconds", "millis", "micros")  # of a stream; ISO 8601 is not said
 EMITS = ("changes", "every", "final")
 LATE_POLICIES = ("topic", "drop", "fold")
 DUPLICATES = ("drop", "topic")
+
+#: Functions of Spark that keep what they collected of a record that they failed on.
+_CALLED = re.compile(
+    r"(?<!\w)(map|map_concat|map_from_arrays|map_from_entries|str_to_map|transform_keys)\(",
+    re.IGNORECASE,
+)
 
 #: Subject to location: `name`, `topic`, `column 0`, `output 0`, `watermark` or an option's name.
 Locations = Mapping[str, Location]
@@ -69,8 +78,15 @@ def validate_stream(stream: Stream, locations: Locations | None = None) -> list[
         findings.add("topic", topic_fault(stream.topic))
     if not stream.columns:
         findings.add("name", f"stream {stream.name} has no columns; write at least one")
-    findings.add_names("column", [column.name for column in stream.columns])
-    names = [column.name for column in stream.columns]
+    findings.add_names(
+        "column",
+        [column.name for column in stream.columns] + [each.name for each in stream.computed],
+    )
+    for index, column in enumerate(stream.columns):
+        findings.add(f"column {index}", _format_fault(column))
+    for index, computed in enumerate(stream.computed, len(stream.columns)):
+        findings.add(f"column {index}", _computed_fault(stream, computed))
+    names = [name for name, _ in stream.outline]
     if stream.format not in FORMATS:
         findings.add("format", f"format {stream.format!r} is not built yet; write format = 'json'")
     if stream.timestamp_format is not None and stream.timestamp_format not in TIMESTAMP_FORMATS:
@@ -96,6 +112,51 @@ def validate_stream(stream: Stream, locations: Locations | None = None) -> list[
         findings.add("watermark", "the watermark's delay is negative; write 0 or more")
     _check_unique(findings, stream)
     return findings.problems
+
+
+def _computed_fault(stream: Stream, computed: Computed) -> str | None:
+    """Return what is wrong with a computed column, if records are read with it."""
+    if computed not in stream.eager:
+        return None
+    name = computed.name
+    role, example = "the unique id", "STRING"
+    if name == stream.event_time:
+        role, example = "the event time", "TIMESTAMP"
+    if computed.type is None:
+        return f"column {name}: {role} has a type; write {name} {example} AS ..."
+    declared = {column.name for column in stream.columns}
+    others = [ref for ref in computed.scalar.refs if ref not in declared]
+    if others:
+        return (
+            f"column {name}: {role} is computed from the columns of the record's value, and "
+            f"{others[0]} is none of them"
+        )
+    built = next(iter(_CALLED.findall(computed.scalar.text)), None)
+    if built is not None:
+        return (
+            f"column {name}: {built}() makes a map, which {role} cannot be computed from: Spark "
+            "takes keys of a record that fails for those of the next. Read the value with "
+            f"{name} {example} FROM '$.path.to.it', or compute it with get_json_object"
+        )
+    return None
+
+
+def _format_fault(column: Column) -> str | None:
+    if column.format is None:
+        return None
+    name = column.name
+    if not column.type.holds_timestamp:
+        return (
+            f"column {name}: FORMAT says how timestamps are written, and {column.type.sql} has "
+            f"none; remove it, or write {name} TIMESTAMP FORMAT '{column.format}'"
+        )
+    if column.format not in COLUMN_FORMATS:
+        return (
+            f"column {name}: FORMAT {column.format!r} is not known; write 'iso8601', 'seconds', "
+            "'millis' or 'micros' (since 1970). For other texts read a STRING, and compute the "
+            f"time from it: {name} TIMESTAMP AS to_timestamp(<column>, 'yyyy-MM-dd HH:mm:ss')"
+        )
+    return None
 
 
 def _check_unique(findings: _Findings, stream: Stream) -> None:
@@ -134,9 +195,11 @@ def _check_unique(findings: _Findings, stream: Stream) -> None:
 
 
 def _unique_fault(stream: Stream, name: str) -> str | None:
-    column = next((column for column in stream.columns if column.name == name), None)
+    if _is_untyped(stream, name):
+        return None
+    column = next((column for column in stream.scanned if column.name == name), None)
     if column is None:
-        known = [column.name for column in stream.columns]
+        known = [name for name, _ in stream.outline]
         return f"unique {name!r} is not a column of {stream.name}{closest(name, known)}"
     if column.type.kind in ("FLOAT", "DOUBLE", "ARRAY", "MAP", "STRUCT"):
         return (
@@ -151,15 +214,22 @@ def _unique_fault(stream: Stream, name: str) -> str | None:
     return None
 
 
+def _is_untyped(stream: Stream, name: str) -> bool:
+    """Whether a column is a computed one without a type, which is said of the column itself."""
+    return any(each.name == name and each.type is None for each in stream.eager)
+
+
 def _event_time_fault(stream: Stream, name: str) -> str | None:
-    column = next((column for column in stream.columns if column.name == name), None)
+    if name == nodes.ARRIVAL or _is_untyped(stream, name):
+        return None
+    column = next((column for column in stream.scanned if column.name == name), None)
     if column is None:
-        known = [column.name for column in stream.columns]
+        known = [name for name, _ in stream.outline]
         return f"WATERMARK FOR {name}: {stream.name} has no such column{closest(name, known)}"
     if column.type.kind != "TIMESTAMP":
         return (
             f"WATERMARK FOR {name}: the event time must be a TIMESTAMP, not {column.type.sql}; "
-            f"write {name} TIMESTAMP NOT NULL"
+            f"write {name} TIMESTAMP {'NOT NULL' if column in stream.columns else 'AS ...'}"
         )
     if column.nullable:
         return (

@@ -1,6 +1,7 @@
 """How late the records of a stream come, measured over its whole log, and what a delay would do.
 
-It needs no engine and no store: the log is read, decoded and stamped as a turn does it.
+It needs no engine and no store: the log is read, decoded and stamped as a turn does it. It needs
+Spark only where the event time is computed.
 """
 
 from collections.abc import Callable
@@ -9,10 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from headrace.engine.gears.computing import ComputingDecoder
 from headrace.engine.gears.stamping import Stamper, gather
+from headrace.engine.spark.session import start_spark
 from headrace.engine.time.timekeeping import Timekeeper
+from headrace.engine.unit import Decoder
 from headrace.log.base import Log, Range
 from headrace.model.definitions import Stream
+from headrace.model.nodes import ARRIVAL
 from headrace.schema.json import JsonDecoder
 from headrace.time.clocks import Clock
 from headrace.time.lateness import BUCKETS, Counts, as_counts, bounds_us, quantile_us
@@ -72,7 +77,13 @@ def measure_lateness(
     time = Timekeeper(log)
     time.read()
     wanted = frozenset({stream.event_time})
-    decoder = JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
+    # Spark is asked only where it computes the event time.
+    decoder: Decoder = (
+        ComputingDecoder(stream, wanted, start_spark())
+        if stream.eager
+        else JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
+    )
+    arrives = stream.event_time == ARRIVAL
     counts = np.zeros(BUCKETS, np.int64)
     dead = unguarded = delay_us = done = 0
     extents = sorted(log.extents(stream.topic).items())
@@ -88,8 +99,8 @@ def measure_lateness(
             marks=time.book.ahead(stream, partition.number, first, end, until=until),
             counts_lateness=True,
         )
-        for batch in gather(log.read(Range(partition, first, end))):
-            stamper.stamp(batch, stamper.decode(batch))
+        for batch in gather(log.read(Range(partition, first, end), produced=arrives)):
+            stamper.stamp(batch, stamper.accept(batch, decoder.decode(batch["value"])))
             on_progress(done + batch["offset"][-1].as_py() + 1 - first, total)
         summary = stamper.summary()
         done += end - first

@@ -59,7 +59,7 @@ def explain_view(pipeline: Pipeline, table: Table, store: StoreText) -> Explanat
 
 def _read(read: Read) -> Entry:
     stream = read.stream
-    columns = [column.name for column in stream.columns if column.name in read.columns]
+    columns = [column.name for column in stream.scanned if column.name in read.columns]
     return {
         "stage": "read",
         "stream": stream.name,

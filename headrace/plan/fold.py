@@ -52,7 +52,7 @@ def input_columns(stream: Stream, read: frozenset[str] | None = None) -> dict[st
     """
     names = frozenset(COORDINATES) if read is None else read
     columns = {
-        column.name: column.type for column in stream.columns if read is None or column.name in read
+        column.name: column.type for column in stream.scanned if read is None or column.name in read
     }
     own = {coordinate_column(each): type for each, type in COORDINATES.items() if each in names}
     return columns | own | INPUT_COLUMNS

@@ -54,7 +54,7 @@ from dataclasses import dataclass, field
 
 from headrace.log.base import Partition
 from headrace.model.definitions import Project
-from headrace.model.graph import relation_of, streams_of
+from headrace.model.graph import streams_of
 from headrace.model.nodes import (
     Aggregate,
     AssignWindows,
@@ -132,9 +132,8 @@ def answer(
 def _answer_stream(result: Answer, read: StreamRead) -> None:
     stream, accepted = read.stream, read.readable
     duplicates: list[Readable] = []
-    relation = relation_of(stream)
-    if isinstance(relation, Deduplicate):
-        accepted, duplicates = split_duplicates(accepted, relation.by, relation.within_us)
+    if stream.unique is not None:
+        accepted, duplicates = split_duplicates(accepted, stream.unique, stream.unique_within_us)
     result.dead[stream.name] = [*sorted(read.dead)]
     result.duplicates[stream.name] = [*sorted(record.place for record in duplicates)]
     unguarded = sum(each.record.arrival_us is None for each in read.readable)

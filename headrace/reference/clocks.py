@@ -91,7 +91,7 @@ class PartitionClock:
 
     def __init__(self, stream: Stream, partition: Partition, markers: Sequence[Marker]) -> None:
         here = (stream.name, partition.topic, partition.number)
-        times = (None, [stream.event_time, stream.timestamp_format])
+        times = (None, list(stream.time_read or ()))
         self._ahead = [
             marker
             for marker in markers

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from headrace.model.definitions import Stream
 from headrace.model.nodes import (
+    ARRIVAL,
     COORDINATES,
     WATERMARK,
     AssignWindows,
@@ -43,9 +44,11 @@ def _records(stream: Stream, records: Sequence[Readable], question: Question) ->
     leaf = question.dead.next_leaf()
     alive = [each for each in records if (leaf, each.place) not in question.dead.found]
     rows = [Row(each.place, each.place, each.event_us, each.watermark, leaf=leaf) for each in alive]
-    schema = pa.schema([(column.name, column.type.arrow) for column in stream.columns])
+    schema = pa.schema([(column.name, column.type.arrow) for column in stream.scanned])
     table = pa.Table.from_pylist([each.values for each in alive], schema=schema)
     own = {name: [_own(each)[name] for each in alive] for name in COORDINATES}
+    if stream.event_time == ARRIVAL:
+        own[ARRIVAL] = [each.values[ARRIVAL] for each in alive]
     for name, type in COORDINATES.items():
         table = table.append_column(name, pa.array(own[name], type.arrow))
     watermarks = [None if math.isinf(row.watermark) else int(row.watermark) for row in rows]

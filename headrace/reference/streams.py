@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from headrace.log.base import Partition
 from headrace.model.definitions import Stream
+from headrace.model.nodes import ARRIVAL
 from headrace.reference.clocks import Marker, PartitionClock
 from headrace.reference.duplicates import Memory
-from headrace.reference.windows import to_us
+from headrace.reference.scalars import Failed, Scalars
+from headrace.reference.windows import to_datetime, to_us
 from headrace.schema.json_strict import Dead, decode_strict
 
 __all__ = [
@@ -35,6 +39,7 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+    produced_us: int | None = None  # by the producer's clock, where the log did not stamp it
 
 
 class Readable(NamedTuple):
@@ -75,18 +80,52 @@ def read_stream(
         if partition.topic != stream.topic:
             continue
         clock = PartitionClock(stream, partition, markers)
-        for record in records[partition]:
+        for record, values in _values_of(stream, records[partition]):
             clock.reach(record.offset)
             place = (partition.topic, partition.number, record.offset)
-            try:
-                values = decode_strict(stream.columns, record.value, stream.timestamp_format)
-            except Dead:
+            if values is None:
                 dead.append(place)
             else:
                 readable.append(_read(stream, clock, place, record, values))
         clock.reach(math.inf)
         watermarks.append(clock.watermark)
     return StreamRead(stream, readable, dead, min(watermarks, default=-math.inf))
+
+
+def _values_of(
+    stream: Stream, records: Sequence[Record]
+) -> list[tuple[Record, dict[str, object] | None]]:
+    """Return the values of each record with its event time and unique id; None: it is dead."""
+    found: list[dict[str, object] | None] = []
+    for record in records:
+        try:
+            values = decode_strict(stream.columns, record.value, stream.timestamp_format)
+        except Dead:
+            found.append(None)
+            continue
+        if stream.event_time == ARRIVAL:
+            values[ARRIVAL] = _log_time(record)
+        found.append(values)
+    decoded = [values for values in found if values is not None]
+    if stream.eager and decoded:
+        schema = pa.schema([(column.name, column.type.arrow) for column in stream.columns])
+        rows = pa.Table.from_pylist(decoded, schema=schema)
+        for each in stream.eager:
+            [computed] = Scalars().evaluate([each.scalar], rows)
+            for values, value in zip(decoded, computed.values, strict=True):
+                values[each.name] = None if isinstance(value, Failed) else value
+    needed = [name for name in (stream.event_time, stream.unique) if name is not None]
+    readable = (
+        None if values is None or any(values[name] is None for name in needed) else values
+        for values in found
+    )
+    return list(zip(records, readable, strict=True))
+
+
+def _log_time(record: Record) -> datetime | None:
+    """Return the time of a record as the log has it."""
+    time_us = record.produced_us if record.arrival_us is None else record.arrival_us
+    return None if time_us is None else to_datetime(time_us)
 
 
 def _read(

@@ -22,7 +22,7 @@ __all__ = ["Decoded", "JsonDecoder"]
 
 @dataclass(frozen=True)
 class Decoded:
-    """What became of a batch. A row is all null where its record is dead."""
+    """What became of a batch. A row says nothing where its record is dead."""
 
     rows: pa.RecordBatch
     dead: pa.Array  # int64: indices of rows, ascending
@@ -36,6 +36,15 @@ class Decoded:
             pc.subtract(self.dead.slice(first, end - first), start),
             self.reasons.slice(first, end - first),
         )
+
+    def bury(self, indices: np.ndarray, reasons: Sequence[str]) -> "Decoded":
+        """Return the same batch with more dead records, in any order; none is dead already."""
+        if not len(indices):
+            return self
+        dead = np.concatenate([self.dead.to_numpy(), indices])
+        order = pa.array(np.argsort(dead, kind="stable"))
+        told = pa.concat_arrays([self.reasons, pa.array(reasons, pa.string())])
+        return Decoded(self.rows, pa.array(dead, pa.int64()).take(order), told.take(order))
 
 
 class JsonDecoder:

@@ -9,7 +9,7 @@ Promises:
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -18,9 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.schema.json_shape import learn_shape, plan_structure
+from headrace.schema.json_places import Keys, keys_of, steps_of
+from headrace.schema.json_shape import Structure, learn_shape, plan_structures
 from headrace.schema.json_text import MAX_VALUE_BYTES, Dead, parse_object
-from headrace.schema.json_values import TIMESTAMP_UNITS
+from headrace.schema.json_values import TIMESTAMP_UNITS, unit_of
 from headrace.schema.types import Column
 from headrace.scratch import connect
 
@@ -53,10 +54,14 @@ class FastPath:
     def __init__(
         self, columns: Sequence[Column], wanted: Sequence[Column], timestamp_format: str | None
     ) -> None:
-        self._columns = tuple(columns)
-        self._wanted = tuple(wanted)
-        self._timestamps = timestamp_format or "utc"
-        self._structure = plan_structure(columns, self._timestamps)
+        resolved = {
+            column.name: replace(column, format=unit_of(column, timestamp_format))
+            for column in columns
+        }
+        self._keys = keys_of(resolved.values())
+        self._wanted = tuple(resolved[column.name] for column in wanted)
+        self._timestamps = "utc"  # those that are texts; or "zoned"
+        self._usable = bool(plan_structures(self._keys, resolved, self._timestamps))
         # How many records each shape explained of late; the most used is tried first.
         self._shapes: Counter[str] = Counter()
         self._connection: duckdb.DuckDBPyConnection | None = None
@@ -67,7 +72,7 @@ class FastPath:
     def decode(self, values: pa.Array) -> FastRows:
         """Return the rows of those values that a shape explains."""
         indices: Indices = np.empty(0, dtype=np.int64)
-        if self._structure and len(values) >= MIN_FAST_RECORDS:
+        if self._usable and len(values) >= MIN_FAST_RECORDS:
             indices, texts = _readable(values)
             explained = self._explain(texts)
             if len(explained) < len(texts):
@@ -128,45 +133,77 @@ class FastPath:
             members = parse_object(text.encode())
         except Dead:
             return None  # the strict path will say why
-        shape = learn_shape(self._columns, members, self._timestamps)
+        shape = learn_shape(self._keys, members, self._timestamps)
         if shape is None or self._timestamps != "utc" or _matches(shape, text):
             return shape
-        zoned = learn_shape(self._columns, members, "zoned")
+        zoned = learn_shape(self._keys, members, "zoned")
         if zoned is None or not _matches(zoned, text):
             return shape
         # From now on all timestamps are read with their zones; what matched before still does.
         self._timestamps = "zoned"
-        self._structure = plan_structure(self._columns, "zoned")
         return zoned
 
     def _convert(self, texts: pa.Array) -> list[pa.Array]:
         if self._connection is None:
             self._connection = connect()
         names = {column.name for column in self._wanted}
-        reading = {name: type for name, type in self._structure.items() if name in names}
-        structure = json.dumps(reading, ensure_ascii=False).replace("'", "''")
-        fields = (
-            self._connection.from_arrow(pa.table({"value": texts}))
-            .project(f"json_transform(value, '{structure}') AS fields")
-            .to_arrow_table(batch_size=len(texts))  # one chunk: nothing to join
-            .column("fields")
+        structures = plan_structures(self._keys, names, self._timestamps)
+        records: dict[str, pa.Array] = {}
+        read = ", ".join(
+            f"json_transform(value, '{_literal(structure)}') AS s{number}"
+            for number, structure in enumerate(structures)
+            if structure
         )
-        if len(fields) != len(texts):  # protects data, so not an assertion
-            raise RuntimeError(f"DuckDB made {len(fields)} rows of {len(texts)} records")
-        flat = dict(zip(reading, pa.concat_arrays(fields.chunks).flatten(), strict=True))
-        return [
-            self._finish(flat[column.name], column)
-            if column.name in flat
-            else pa.nulls(len(texts), column.type.arrow)
-            for column in self._wanted
-        ]
+        if read:
+            table = (
+                self._connection.from_arrow(pa.table({"value": texts}))
+                .project(read)
+                .to_arrow_table(batch_size=len(texts))  # one chunk: nothing to join
+            )
+            if table.num_rows != len(texts):  # protects data, so not an assertion
+                raise RuntimeError(f"DuckDB made {table.num_rows} rows of {len(texts)} records")
+            records = {name: pa.concat_arrays(table[name].chunks) for name in table.column_names}
+        arrays = []
+        for column in self._wanted:
+            place = _place_in(structures, self._keys, column)
+            if place is None:
+                arrays.append(pa.nulls(len(texts), column.type.arrow))
+            else:
+                number, indices = place
+                arrays.append(_finish(pc.struct_field(records[f"s{number}"], indices), column))
+        return arrays
 
-    def _finish(self, array: pa.Array, column: Column) -> pa.Array:
-        """Return what DuckDB read as the column's own Arrow type."""
-        if column.type.kind == "TIMESTAMP" and self._timestamps in TIMESTAMP_UNITS:
-            array = pc.multiply(array, 10 ** TIMESTAMP_UNITS[self._timestamps])
-        # Not `safe`: it would refuse to round a DOUBLE to a FLOAT.
-        return array.cast(column.type.arrow, safe=False)
+
+def _literal(structure: Structure) -> str:
+    return json.dumps(structure, ensure_ascii=False).replace("'", "''")
+
+
+def _place_in(
+    structures: Sequence[Structure], keys: Keys, column: Column
+) -> tuple[int, list[int]] | None:
+    """Return which structure has a column, and the numbers of the fields on the way to it."""
+    here: object = keys
+    for step in steps_of(column):
+        here = here.get(str(step)) if isinstance(here, dict) else None
+    if not isinstance(here, tuple) or here.index(column) >= len(structures):
+        return None
+    number = here.index(column)
+    indices: list[int] = []
+    found: object = structures[number]
+    for step in steps_of(column):
+        if not isinstance(found, dict) or step not in found:
+            return None
+        indices.append(list(found).index(step))
+        found = found[str(step)]
+    return number, indices
+
+
+def _finish(array: pa.Array, column: Column) -> pa.Array:
+    """Return what DuckDB read as the column's own Arrow type."""
+    if column.type.kind == "TIMESTAMP" and column.format in TIMESTAMP_UNITS:
+        array = pc.multiply(array, 10 ** TIMESTAMP_UNITS[column.format])
+    # Not `safe`: it would refuse to round a DOUBLE to a FLOAT.
+    return array.cast(column.type.arrow, safe=False)
 
 
 def _readable(values: pa.Array) -> tuple[Indices, pa.Array]:

@@ -4,7 +4,7 @@ A shape is learnt from one record: the order of its keys, and for every key the 
 beyond doubt for its column. It promises, for any valid UTF-8 text that it matches:
 - the text is a JSON object as RFC 8259 writes it, and no key of ours stands in it twice;
 - no NOT NULL column is missing or null;
-- DuckDB's `json_transform` to `plan_structure` and a cast to the columns' Arrow types give
+- DuckDB's `json_transform` to `plan_structures` and a cast to the columns' Arrow types give
   the very values of the strict path. What DuckDB would round, guess or ignore does not match.
 Not promised: that every such record matches. What does not match is decoded strictly.
 
@@ -12,11 +12,17 @@ The expressions are RE2's: no backtracking, so hostile text cannot make matching
 one more freedom than the sample: keys after the first may be missing unless they are NOT NULL.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
+from headrace.schema.json_places import Keys
 from headrace.schema.types import Column, DataType
 
-__all__ = ["learn_shape", "plan_structure"]
+__all__ = ["Structure", "learn_shape", "plan_structures"]
+
+#: Keys of an object, each with its type as DuckDB writes it, or with what is within it.
+Structure = dict[str, object]
 
 # Where DuckDB reads a number through a DOUBLE, 15 digits survive it for certain.
 DOUBLE_DIGITS = 15
@@ -86,38 +92,44 @@ _ANY_SCALAR = rf"(?:{_STRING}|-?(?:0|[1-9]\d{{0,17}})(?:\.\d{{1,30}})?{_EXPONENT
 _ANY = _any_around(_any_around(_ANY_SCALAR))
 
 
-def plan_structure(columns: Sequence[Column], timestamps: str) -> dict[str, object]:
-    """Return the columns that may take the fast path, as `json_transform` is told them.
+def plan_structures(keys: Keys, wanted: Collection[str], timestamps: str) -> list[Structure]:
+    """Return what `json_transform` is told of the wanted columns that may take the fast path.
 
-    `timestamps` says how they are written: `utc`, `zoned`, or in `seconds`, `millis` or `micros`
-    since 1970, which are read as BIGINT. FLOAT is read as DOUBLE, as the strict path reads it, so
-    that both round the same way twice.
+    Columns that stand at one key are in one structure each. `timestamps` says how those are written
+    that are texts: `utc` or `zoned`; those in `seconds`, `millis` or `micros` since 1970 are read
+    as BIGINT. FLOAT is read as DOUBLE, as the strict path reads it, so that both round the same way
+    twice.
     """
-    # DuckDB does not tell names apart that differ only in case.
-    if len({column.name.lower() for column in columns}) < len(columns):
-        return {}
-    structures = {column.name: _structure(column.type, timestamps) for column in columns}
-    return {
-        name: structure
-        for name, structure in structures.items()
-        if structure is not None and _is_plain(name)
-    }
+    structures: list[Structure] = []
+    for key, found in keys.items():
+        if not _is_plain(key) or found is None:
+            continue
+        if isinstance(found, dict):
+            parts: Sequence[object] = plan_structures(found, wanted, timestamps)
+        else:
+            named = [_structure(each.type, _written(each, timestamps)) for each in found]
+            parts = [
+                None if each.name not in wanted else structure
+                for each, structure in zip(found, named, strict=True)
+            ]
+        for number, part in enumerate(parts):
+            if part:
+                structures += [{}] * (number + 1 - len(structures))
+                structures[number] = structures[number] | {key: part}
+    return structures
 
 
-def learn_shape(
-    columns: Sequence[Column], members: Mapping[str, object], timestamps: str
-) -> str | None:
+def learn_shape(keys: Keys, members: Mapping[str, object], timestamps: str) -> str | None:
     """Return the shape of a record with these members, an anchored RE2 expression.
 
     None: no shape is safe for it.
     """
-    structure = plan_structure(columns, timestamps)
-    if any(column.name in members and column.name not in structure for column in columns):
-        return None
-    types = {column.name: column.type for column in columns}
-    required = {column.name for column in columns if not column.nullable}
-    pattern = _object_pattern(types, required, members, timestamps)
+    pattern = _object_pattern(_fields_at(keys, timestamps), members)
     return None if pattern is None else rf"\A{_SPACE}{pattern}{_SPACE}\z"
+
+
+def _written(column: Column, timestamps: str) -> str:
+    return column.format if column.format is not None else timestamps
 
 
 def _structure(type: DataType, timestamps: str) -> object | None:
@@ -127,7 +139,7 @@ def _structure(type: DataType, timestamps: str) -> object | None:
         return {"utc": "TIMESTAMP", "zoned": "TIMESTAMPTZ"}.get(timestamps, "BIGINT")
     if type.is_orderable:
         return "DOUBLE" if type.kind == "FLOAT" else type.duckdb
-    if timestamps in _SINCE_1970 and _holds_timestamp(type):
+    if timestamps in _SINCE_1970 and type.holds_timestamp:
         return None  # numbers within lists and structs are not made timestamps
     parts = [_structure(part, timestamps) for part in type.parts]
     if None in parts:
@@ -137,44 +149,95 @@ def _structure(type: DataType, timestamps: str) -> object | None:
     return dict(zip(type.names, parts, strict=True)) if all(map(_is_plain, type.names)) else None
 
 
-def _object_pattern(
-    types: Mapping[str, DataType],
-    required: set[str],
-    members: Mapping[str, object],
-    timestamps: str,
-) -> str | None:
-    if not required <= members.keys():
+class _Field(NamedTuple):
+    """How the value of a key is written, given a sample, and whether it may be null or missing."""
+
+    pattern: Callable[[object], str | None]
+    required: bool
+
+
+def _fields_at(keys: Keys, timestamps: str) -> dict[str, _Field]:
+    fields: dict[str, _Field] = {}
+    for key, found in keys.items():
+        if isinstance(found, dict):
+            below = _fields_at(found, timestamps)
+            required = any(each.required for each in below.values())
+            fields[key] = _Field(partial(_below_pattern, below), required)
+        elif found is None:
+            fields[key] = _Field(lambda _: None, required=False)
+        else:
+            required = not all(each.nullable for each in found)
+            fields[key] = _Field(partial(_columns_pattern, found, timestamps), required)
+    return fields
+
+
+def _below_pattern(fields: Mapping[str, _Field], sample: object) -> str | None:
+    return _object_pattern(fields, sample if isinstance(sample, dict) else {})
+
+
+def _columns_pattern(columns: Sequence[Column], timestamps: str, sample: object) -> str | None:
+    """Return the texts that are beyond doubt for all columns that stand at one key."""
+    patterns: dict[str | None, bool] = {}  # to whether it is ISO 8601
+    for column in columns:
+        written = _written(column, timestamps)
+        known = _structure(column.type, written) is not None
+        pattern = _value_pattern(column.type, sample, written) if known else None
+        is_time = column.type.kind == "TIMESTAMP" and written not in _SINCE_1970
+        patterns[pattern] = is_time or column.type.kind == "DATE"
+    if len(patterns) == 1:
+        return next(iter(patterns))
+    patterns.pop(_TEXT, None)  # a STRING takes what is ISO 8601 as it is
+    return next(iter(patterns)) if len(patterns) == 1 and all(patterns.values()) else None
+
+
+def _object_pattern(fields: Mapping[str, _Field], members: Mapping[str, object]) -> str | None:
+    if any(field.required and name not in members for name, field in fields.items()):
         return None
     pattern = ""
     for index, (name, sample) in enumerate(members.items()):
         if not _is_plain(name):
             return None
-        if name in types:
-            value = _value_pattern(types[name], sample, timestamps)
+        field = fields.get(name)
+        if field is not None:
+            value = _part_pattern(field, sample)
             if value is None:
                 return None
-            if name not in required:
-                value = f"(?:{value}|null)"
         else:
             value = _ANY if isinstance(sample, list | dict) else _ANY_SCALAR
         member = f'"{_escape(name)}"{_COLON}{value}'
         if index == 0:
             pattern = member
         else:
-            pattern += f"{_COMMA}{member}" if name in required else f"(?:{_COMMA}{member})?"
+            required = field is not None and field.required
+            pattern += f"{_COMMA}{member}" if required else f"(?:{_COMMA}{member})?"
     return rf"\{{{pattern}\}}"
 
 
+def _part_pattern(field: _Field, sample: object) -> str | None:
+    """Return the texts of a value that may be null, unless it is required."""
+    value = field.pattern(sample)
+    if field.required:
+        return value
+    if value is None:
+        # A struct with a NOT NULL field shows by a sample only how it is written.
+        return "null" if sample is None else None
+    return f"(?:{value}|null)"
+
+
 def _value_pattern(type: DataType, sample: object, timestamps: str) -> str | None:
-    if type.kind == "ARRAY":
+    if not type.is_orderable:
+        fields = [
+            _Field(partial(_typed_pattern, part, timestamps), number in type.required)
+            for number, part in enumerate(type.parts)
+        ]
+        if type.kind == "STRUCT":
+            return _below_pattern(dict(zip(type.names, fields, strict=True)), sample)
         elements = sample if isinstance(sample, list) else []
         first = next((element for element in elements if element is not None), None)
-        element = _value_pattern(type.parts[0], first, timestamps)
-        return None if element is None else _list_of(f"(?:{element}|null)")
-    if type.kind == "STRUCT":
-        members = sample if isinstance(sample, dict) else {}
-        types = dict(zip(type.names, type.parts, strict=True))
-        return _object_pattern(types, set(), members, timestamps)
+        element = _part_pattern(fields[0], first)
+        if element is None:
+            return None if elements else r"\[\]"
+        return _list_of(element)
     if type.kind == "TIMESTAMP":
         return _TIMESTAMPS[timestamps]
     if type.kind == "DECIMAL":
@@ -188,6 +251,10 @@ def _value_pattern(type: DataType, sample: object, timestamps: str) -> str | Non
         "FLOAT": _quotable(_FLOAT),
         "STRING": _TEXT,
     }[type.kind]
+
+
+def _typed_pattern(type: DataType, timestamps: str, sample: object) -> str | None:
+    return _value_pattern(type, sample, timestamps)
 
 
 def _decimal_pattern(type: DataType) -> str:
@@ -205,10 +272,6 @@ def _decimal_digits(whole_digits: int, decimals: int) -> str:
 
 def _quotable(number: str) -> str:
     return f'(?:{number}|"{number}")'
-
-
-def _holds_timestamp(type: DataType) -> bool:
-    return type.kind == "TIMESTAMP" or any(map(_holds_timestamp, type.parts))
 
 
 def _is_plain(name: str) -> bool:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from headrace.schema.json_text import Dead, Number, show, write_text
-from headrace.schema.types import DataType
+from headrace.schema.types import Column, DataType
 
-__all__ = ["TIMESTAMP_UNITS", "Convert", "make_converter"]
+__all__ = ["TIMESTAMP_UNITS", "Convert", "make_converter", "unit_of"]
 
 Convert = Callable[[object], object]
 
@@ -57,6 +57,13 @@ class Exact(NamedTuple):
         """Return the number times a power of ten that makes it whole."""
         assert self.exponent + power >= 0
         return int(f"{self.sign}{self.digits or '0'}{'0' * (self.exponent + power)}")
+
+
+def unit_of(column: Column, timestamp_format: str | None) -> str | None:
+    """Return the unit of a column's timestamps; None: they are ISO 8601."""
+    if column.format is None:
+        return timestamp_format
+    return None if column.format == "iso8601" else column.format
 
 
 def make_converter(type: DataType, timestamp_format: str | None) -> Convert:
@@ -208,12 +215,15 @@ def _to_timestamp_since_1970(value: object, unit_name: str, unit: int) -> dateti
 
 def _make_array_converter(type: DataType, timestamp_format: str | None) -> Convert:
     convert = make_converter(type.parts[0], timestamp_format)
+    required = 0 in type.required
 
     def to_array(value: object) -> list[object]:
         if not isinstance(value, list):
             raise Dead(f"{show(value)} is not an array")
         elements: list[object] = []
         for index, element in enumerate(value):
+            if element is None and required:
+                raise Dead("is null, and the elements are NOT NULL", f"[{index}]")
             try:
                 elements.append(None if element is None else convert(element))
             except Dead as dead:
@@ -225,12 +235,15 @@ def _make_array_converter(type: DataType, timestamp_format: str | None) -> Conve
 
 def _make_map_converter(type: DataType, timestamp_format: str | None) -> Convert:
     convert_key, convert_value = (make_converter(part, timestamp_format) for part in type.parts)
+    required = 1 in type.required
 
     def to_map(value: object) -> list[tuple[object, object]]:
         if not isinstance(value, dict):
             raise Dead(f"{show(value)} is not an object")
         entries: dict[object, object] = {}
         for key, part in value.items():
+            if part is None and required:
+                raise Dead("is null, and the values are NOT NULL", f"[{show(key)}]")
             try:
                 # Two keys may be one value ("1" and "1.0"): the last counts here too.
                 entries[convert_key(key)] = None if part is None else convert_value(part)
@@ -243,16 +256,19 @@ def _make_map_converter(type: DataType, timestamp_format: str | None) -> Convert
 
 def _make_struct_converter(type: DataType, timestamp_format: str | None) -> Convert:
     converters = [
-        (name, make_converter(part, timestamp_format))
-        for name, part in zip(type.names, type.parts, strict=True)
+        (name, make_converter(part, timestamp_format), number in type.required)
+        for number, (name, part) in enumerate(zip(type.names, type.parts, strict=True))
     ]
 
     def to_struct(value: object) -> dict[str, object]:
         if not isinstance(value, dict):
             raise Dead(f"{show(value)} is not an object")
         fields: dict[str, object] = {}
-        for name, convert in converters:
+        for name, convert, required in converters:
             part = value.get(name)
+            if part is None and required:
+                problem = "is null" if name in value else "is missing"
+                raise Dead(f"{problem}, and the field is NOT NULL", name)
             try:
                 fields[name] = None if part is None else convert(part)
             except Dead as dead:

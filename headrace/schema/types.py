@@ -1,20 +1,37 @@
 """The types of columns: one value, four spellings (ours, Spark DDL, Arrow, DuckDB).
 
 Promises:
-- `parse_type(t.sql) == t` for every type, and Spark reads `t.sql` as the same type.
+- `parse_type(t.ddl) == t` for every type. Spark reads `t.sql` as the same type, but for NOT NULL
+  within it, which only decoding knows; where there is none, `t.sql == t.ddl`.
 - `t.arrow` and `t.duckdb` hold every value of the type without loss. TIMESTAMP is an instant:
   microseconds since 1970 in UTC.
 - What is refused is refused with the type to write instead.
+Not kept: the length of VARCHAR(n) and CHAR(n), and the precision of TIMESTAMP(p). They say how
+other systems store a value; here a text has any length, a time has microseconds, and no value is
+cut, padded or rounded to fit.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
 import pyarrow as pa
 
-__all__ = ["Column", "DataType", "Kind", "parse_type"]
+__all__ = [
+    "TIMESTAMP_FORMATS",
+    "Column",
+    "DataType",
+    "Kind",
+    "Step",
+    "parse_type",
+]
+
+#: A step on the way to a value within a record: a key, or an index of an array.
+Step = str | int
+#: How timestamps are written: as text, or as numbers since 1970.
+TIMESTAMP_FORMATS = ("iso8601", "seconds", "millis", "micros")
 
 Kind = Literal[
     "BOOLEAN",
@@ -63,11 +80,27 @@ _ALIASES = {
     "DEC": "DECIMAL",
     "NUMERIC": "DECIMAL",
     "TIMESTAMP_LTZ": "TIMESTAMP",
+    "VARCHAR": "STRING",
+    "CHAR": "STRING",
+    "CHARACTER": "STRING",
+    "TEXT": "STRING",
+    "BYTES": "BINARY",
+    "VARBINARY": "BINARY",
+    "ROW": "STRUCT",
 }
+# Types that other systems give a length or a precision, and the largest that they know.
+_LENGTHS = {
+    "VARCHAR": 2**31 - 1,
+    "CHAR": 2**31 - 1,
+    "CHARACTER": 2**31 - 1,
+    "VARBINARY": 2**31 - 1,
+    "BINARY": 2**31 - 1,
+    "TIMESTAMP": 9,
+    "TIMESTAMP_LTZ": 9,
+}
+# Words that may follow the first word of a type, and say nothing more.
+_SECOND_WORDS = {"CHARACTER": ("VARYING",), "DOUBLE": ("PRECISION",)}
 _ADVICE = {
-    "VARCHAR": "write STRING, which has no limit of length",
-    "CHAR": "write STRING, which has no limit of length",
-    "TEXT": "write STRING",
     "JSON": "write STRING, which takes any JSON value as its text",
     "VARIANT": "write STRING, which takes any JSON value as its text",
     "TIMESTAMP_NTZ": "write TIMESTAMP; a time without a zone is read as UTC",
@@ -83,13 +116,17 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class DataType:
-    """A type. `parts` are an ARRAY's element, a MAP's key and value, or a STRUCT's field types."""
+    """A type. `parts` are an ARRAY's element, a MAP's key and value, or a STRUCT's field types.
+
+    `required` are the numbers of the parts that are NOT NULL; a MAP's key never is null.
+    """
 
     kind: Kind
     precision: int = 0
     scale: int = 0
     parts: tuple["DataType", ...] = ()
     names: tuple[str, ...] = ()
+    required: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -110,6 +147,8 @@ class DataType:
         wanted = {"ARRAY": 1, "MAP": 2, "STRUCT": len(self.names)}.get(self.kind, 0)
         if len(self.parts) != wanted or (self.kind == "STRUCT" and not self.names):
             raise ValueError(f"{self.kind} has the wrong number of types within it")
+        if not self.required <= set(range(self.kind == "MAP", len(self.parts))):
+            raise ValueError(f"{self.kind} has no such part to be NOT NULL")
         if self.kind == "MAP" and not self.parts[0].is_orderable:
             raise ValueError(
                 f"a MAP's key is a single value, not {self.parts[0].sql}; write MAP<STRING, ...>"
@@ -143,17 +182,32 @@ class DataType:
         """Whether equal values may look different: 0.0 and -0.0, also within others."""
         return self.kind in ("FLOAT", "DOUBLE") or any(part.has_two_zeros for part in self.parts)
 
+    @property
+    def holds_timestamp(self) -> bool:
+        """Whether it is a TIMESTAMP, or has one within it."""
+        return self.kind == "TIMESTAMP" or any(part.holds_timestamp for part in self.parts)
+
     @cached_property
     def sql(self) -> str:
-        """The type as Spark's DDL writes it, in upper case."""
+        """The type as Spark's DDL writes it, in upper case, without NOT NULL within it."""
+        return self._spelled([part.sql for part in self.parts])
+
+    @cached_property
+    def ddl(self) -> str:
+        """The type as CREATE STREAM writes it, with NOT NULL within it."""
+        parts = [
+            f"{part.ddl} NOT NULL" if number in self.required else part.ddl
+            for number, part in enumerate(self.parts)
+        ]
+        return self._spelled(parts)
+
+    def _spelled(self, parts: Sequence[str]) -> str:
         if self.kind == "DECIMAL":
             return f"DECIMAL({self.precision},{self.scale})"
         if self.kind == "STRUCT":
-            fields = zip(self.names, self.parts, strict=True)
-            return f"STRUCT<{', '.join(f'{_quote(name)}: {part.sql}' for name, part in fields)}>"
-        if self.parts:
-            return f"{self.kind}<{', '.join(part.sql for part in self.parts)}>"
-        return self.kind
+            fields = zip(self.names, parts, strict=True)
+            return f"STRUCT<{', '.join(f'{_quote(name)}: {part}' for name, part in fields)}>"
+        return f"{self.kind}<{', '.join(parts)}>" if parts else self.kind
 
     @cached_property
     def arrow(self) -> pa.DataType:
@@ -187,16 +241,22 @@ class DataType:
         return _DUCKDB.get(self.kind, self.kind)
 
     def __str__(self) -> str:
-        return self.sql
+        return self.ddl
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column's name, as in the JSON (case counts), its type, and whether it may be null."""
+    """A column's name, its type, and whether it may be null.
+
+    It stands in the record at `path`, else under its name; case counts. `format` says how its
+    timestamps are written; None: as the stream says.
+    """
 
     name: str
     type: DataType
     nullable: bool = True
+    path: tuple[Step, ...] = ()
+    format: str | None = None  # one of TIMESTAMP_FORMATS
 
 
 def parse_type(text: str) -> DataType:
@@ -253,17 +313,49 @@ class _TypeReader:
             self.depth += 1
             if self.depth > MAX_DEPTH:
                 raise ValueError(f"types are nested more than {MAX_DEPTH} deep")
-            self.take("<")
+            # Flink writes a ROW in either way.
+            opening = self.take("<", "(") if word == "ROW" else self.take("<")
             nested = self.read_nested(kind)
-            self.take(">")
+            self.take(">" if opening == "<" else ")")
             self.depth -= 1
             return nested
         if kind not in _ARROW:
             known = ", ".join(get_args(Kind))
             raise ValueError(f"there is no type {word}; the types are {known}")
-        if self.peek() == "(":
-            raise ValueError(f"{word} takes no parameters; write {kind}")
+        if self.peek().upper() in _SECOND_WORDS.get(word, ()):
+            self.take()
+        self.read_length(word, kind)
+        if kind == "TIMESTAMP" and self.peek().upper() == "WITH":
+            for expected in ("WITH", "LOCAL", "TIME", "ZONE"):
+                if self.take().upper() != expected:
+                    raise ValueError(f"{self.text!r} is not a type: write TIMESTAMP")
         return DataType(kind)  # type: ignore[arg-type]  # _ARROW's keys are kinds
+
+    def read_length(self, word: str, kind: str) -> None:
+        """Pass over the length of a text or the precision of a time: values keep their own."""
+        if self.peek() != "(":
+            return
+        if word not in _LENGTHS:
+            raise ValueError(f"{word} takes no parameters; write {kind}")
+        self.take("(")
+        token, least = self.take(), int(kind != "TIMESTAMP")
+        is_number = token.isascii() and token.isdigit() and len(token) < 11
+        if not (is_number and least <= int(token) <= _LENGTHS[word]):
+            raise ValueError(
+                f"{word}({token}) is not a type; write {least} to {_LENGTHS[word]}, or {kind}"
+            )
+        self.take(")")
+
+    def accept_not_null(self) -> bool:
+        """Pass over NOT NULL, or NULL, behind a type; return whether it is NOT NULL."""
+        if self.peek().upper() == "NOT":
+            self.take()
+            if self.take().upper() != "NULL":
+                raise ValueError(f"{self.text!r} is not a type: NULL is missing after NOT")
+            return True
+        if self.peek().upper() == "NULL":
+            self.take()
+        return False
 
     def read_decimal(self) -> DataType:
         if self.peek() != "(":
@@ -282,12 +374,21 @@ class _TypeReader:
         return int(token)
 
     def read_nested(self, kind: str) -> DataType:
+        required: list[int] = []
+
+        def read_part(number: int) -> DataType:
+            part = self.read_type()
+            if self.accept_not_null():
+                required.append(number)
+            return part
+
         if kind == "ARRAY":
-            return DataType("ARRAY", parts=(self.read_type(),))
+            return DataType("ARRAY", parts=(read_part(0),), required=frozenset(required))
         if kind == "MAP":
-            key = self.read_type()
+            key = read_part(0)
             self.take(",")
-            return DataType("MAP", parts=(key, self.read_type()))
+            value = read_part(1)
+            return DataType("MAP", parts=(key, value), required=frozenset(required) - {0})
         names: list[str] = []
         parts: list[DataType] = []
         while True:
@@ -297,11 +398,11 @@ class _TypeReader:
             names.append(name[1:-1].replace("``", "`") if name[0] == "`" else name)
             if self.peek() == ":":
                 self.take(":")
-            parts.append(self.read_type())
-            if self.peek().upper() == "NOT":
-                raise ValueError("NOT NULL within a type is not supported; write it on the column")
+            parts.append(read_part(len(parts)))
             if self.peek() != ",":
-                return DataType("STRUCT", parts=tuple(parts), names=tuple(names))
+                return DataType(
+                    "STRUCT", parts=tuple(parts), names=tuple(names), required=frozenset(required)
+                )
             self.take(",")
 
 

@@ -3,15 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlglot import Token, TokenType
+from sqlglot import Token
 
 from headrace.errors import Location, Problem
-from headrace.model.definitions import DEFAULT_IDLE_TIMEOUT_US, Stream
+from headrace.model.definitions import DEFAULT_IDLE_TIMEOUT_US, Computed, Stream
+from headrace.model.nodes import ARRIVAL
 from headrace.model.validate import validate_stream
-from headrace.schema.types import Column, parse_type
+from headrace.schema.types import Column
+from headrace.sql.columns import read_column, split_columns
+from headrace.sql.computed import Written, bind_computed
 from headrace.sql.options import Option, read_duration, read_options
-from headrace.sql.statements import Cursor, Statement, nesting
-from headrace.sql.text import Refused, Source, word, words
+from headrace.sql.statements import Cursor, Statement
+from headrace.sql.text import Refused, Source, word
 from headrace.sql.unique import UNIQUE_OPTIONS, with_unique
 from headrace.sql.watermarks import Watermark, read_watermark
 
@@ -25,6 +28,7 @@ class _Body:
     """What stands between the parentheses, as far as it could be read."""
 
     columns: list[Column] = field(default_factory=list)
+    computed: list[Computed] = field(default_factory=list)
     locations: dict[str, Location] = field(default_factory=dict)
     watermark: Watermark | None = None
 
@@ -82,7 +86,8 @@ def _build(
     options: Mapping[str, Option],
     idle_timeout_us: int,
 ) -> Stream:
-    spelling = {column.name.lower(): column.name for column in body.columns}
+    names = [column.name for column in body.columns] + [each.name for each in body.computed]
+    spelling = {name.lower(): name for name in names}
 
     def text(option: str) -> str | None:
         return options[option].text if option in options else None
@@ -90,19 +95,24 @@ def _build(
     def column(written: str | None) -> str | None:
         return None if written is None else spelling.get(written.lower(), written)
 
-    topic, encoding = text("topic"), text("format")
+    def time(written: str) -> str | None:
+        return ARRIVAL if written.lower() == ARRIVAL else column(written)
+
+    topic, encoding, written = text("topic"), text("format"), text("timestamp_format")
     watermark = body.watermark
     return Stream(
         name=name.text,
         columns=tuple(body.columns),
+        computed=tuple(body.computed),
         topic=name.text if topic is None else topic,
         format="json" if encoding is None else encoding.lower(),
-        event_time=column(watermark.column.text) if watermark else None,
+        event_time=time(watermark.column.text) if watermark else None,
         delay_us=watermark.delay_us if watermark else 0,
         adaptive=watermark.adaptive if watermark else None,
         idle_timeout_us=idle_timeout_us,
         key=column(text("key")),
-        timestamp_format=text("timestamp_format"),
+        # What it is by default is not said.
+        timestamp_format=None if written == "iso8601" else written,
         sql=statement.sql,
         location=statement.location,
     )
@@ -119,11 +129,12 @@ def _read_body(
     source: Source, name: Token, tokens: Sequence[Token], problems: list[Problem]
 ) -> _Body:
     body = _Body()
+    computed: list[Written] = []
     if not tokens:
         message = f"stream {name.text} has no columns; write (column TYPE, ...)"
         problems.append(source.problem(name, message))
         return body
-    for part in _split_items(tokens):
+    for part in split_columns(tokens):
         try:
             if not part:
                 raise source.refuse(
@@ -135,61 +146,16 @@ def _read_body(
                     raise source.refuse(part[0], "a stream has one WATERMARK; remove this one")
                 body.watermark = read_watermark(cursor)
                 body.locations["watermark"] = source.location(body.watermark.column.start)
+                continue
+            column = read_column(cursor, len(body.columns))
+            if isinstance(column, Written):
+                computed.append(column)
             else:
-                body.columns.append(_read_column(cursor))
+                body.columns.append(column)
                 body.locations[f"column {len(body.columns) - 1}"] = source.location(part[0].start)
         except Refused as refused:
             problems += refused.problems
+    body.computed = bind_computed(source, name.text, body.columns, computed, problems)
+    for number, each in enumerate(body.computed, len(body.columns)):
+        body.locations[f"column {number}"] = each.location
     return body
-
-
-def _split_items(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
-    """Split at commas outside of parentheses and of `<...>` within types."""
-    items: list[tuple[Token, ...]] = []
-    begin = depth = 0
-    for index, token in enumerate(tokens):
-        depth += nesting(token)
-        if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
-            if set(token.text) == {"<"}:
-                depth += len(token.text)
-            elif set(token.text) == {">"}:
-                depth -= len(token.text)
-        if depth == 0 and token.token_type == TokenType.COMMA:
-            items.append(tuple(tokens[begin:index]))
-            begin = index + 1
-    return [*items, tuple(tokens[begin:])]
-
-
-def _read_column(cursor: Cursor) -> Column:
-    name = cursor.take_name("name of a column")
-    begin = cursor.at
-    while not (cursor.done or cursor.next_is("NOT") or cursor.next_is("NULL")):
-        token = cursor.take("the type")
-        if cursor.at - begin > 1 and word(token).partition(" ")[0] in _NOT_TYPES:
-            raise cursor.source.refuse(
-                token,
-                f"column {name.text}: {word(token)} is not supported; after the type only "
-                "NOT NULL may stand",
-            )
-    tokens = cursor.tokens[begin : cursor.at]
-    if not tokens:
-        raise cursor.source.refuse(name, f"column {name.text} has no type; write {name.text} TYPE")
-    nullable = not cursor.accept("NOT", "NULL")
-    if nullable:
-        cursor.accept("NULL")
-    if not cursor.done:
-        raise cursor.refuse(
-            f"column {name.text}: after the type only NOT NULL may stand{cursor.found()}"
-        )
-    try:
-        type_ = parse_type(_without_comments(cursor.source, tokens))
-    except ValueError as error:
-        raise cursor.source.refuse(tokens[0], f"column {name.text}: {error}") from error
-    return Column(name.text, type_, nullable)
-
-
-_NOT_TYPES = words("AS CHECK COLLATE COMMENT DEFAULT GENERATED PRIMARY REFERENCES UNIQUE")
-
-
-def _without_comments(source: Source, tokens: Sequence[Token]) -> str:
-    return " ".join(source.text[token.start : token.end + 1] for token in tokens)

@@ -18,7 +18,7 @@ def with_unique(
     stream: Stream, source: Source, options: Mapping[str, Option], problems: list[Problem]
 ) -> Stream:
     """Return a stream with its unique id; a horizon that is none is added to the problems."""
-    spelling = {column.name.lower(): column.name for column in stream.columns}
+    spelling = {name.lower(): name for name, _ in stream.outline}
     unique, duplicates = options.get("unique"), options.get("duplicates")
     return replace(
         stream,

@@ -27,10 +27,11 @@ from headrace.engine.spark.session import start_spark
 from headrace.errors import UsageError
 from headrace.ledger.entries import Counters, HoldingState, Owner, TurnReport
 from headrace.ledger.laws import totals_of
-from headrace.log import EmbeddedLog, Log, Range, records
+from headrace.log import EmbeddedLog, Log, Partition, Range, records
 from headrace.model.definitions import Project, Stream
 from headrace.observe.audit import Audit, audit
 from headrace.project.settings import Settings
+from headrace.reference.streams import Record, read_stream
 from headrace.schema.json_strict import Dead, decode_strict
 from headrace.sinks.outbox import (
     HEADER_OFFSET,
@@ -322,9 +323,13 @@ def _event_time(stream: Stream | None, value: bytes | None) -> datetime | None:
     """Return a record's event time, None when it has none that can be read."""
     if stream is None or stream.event_time is None or value is None:
         return None
+    if any(each.name == stream.event_time for each in stream.eager):
+        read = read_stream(stream, {Partition(stream.topic, 0): [Record(0, None, None, value)]}, [])
+        times = [record.values[stream.event_time] for record in read.readable]
+        return times[0] if times and isinstance(times[0], datetime) else None
     columns = [column for column in stream.columns if column.name == stream.event_time]
     try:
-        found = decode_strict(columns, value, stream.timestamp_format)[stream.event_time]
+        found = decode_strict(columns, value, stream.timestamp_format).get(stream.event_time)
     except Dead:
         return None  # a broken record keeps the arrival of the one before it
     return found if isinstance(found, datetime) else None

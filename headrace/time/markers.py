@@ -8,7 +8,7 @@ They are the records of the topic `headrace.time`, one partition, never compacte
     {..., "why": "learnt", "delay_us": 30000000, "marks": [[0, 120, null], ...], "check": "..."}
 
 - `marks` are [partition, offset, time in microseconds or null]; `delay_us` holds for all of them.
-- `event_time` is the column and its `timestamp_format`: what was learnt of one time is nothing to
+- `event_time` is the column and how it is read: what was learnt of one time is nothing to
   a stream that goes by another. A marker without it speaks of whatever time the stream goes by.
 - A delay is for streams that learn theirs, and never longer than they allow.
 - `check` is the first 16 hexadecimal digits of sha256 over the check before it and the value
@@ -74,7 +74,7 @@ class Marks:
 
 def event_time_of(stream: Stream) -> EventTime | None:
     """Return the time that a stream goes by, None when it goes by none."""
-    return None if stream.event_time is None else (stream.event_time, stream.timestamp_format)
+    return stream.time_read
 
 
 def read_marks(value: bytes | None) -> tuple[Marks, str] | None:

@@ -16,7 +16,7 @@ import pytest
 
 from headrace.engine.turn.outset import Outset
 from headrace.engine.turn.planning import Planner
-from headrace.engine.unit import Unit, UnitStream
+from headrace.engine.unit import Unit, UnitStream, make_decoder
 from headrace.errors import PositionLost, Unreachable
 from headrace.ledger.entries import MAIN, PlannedTurn, Progress, StreamPartition
 from headrace.log import Appended, EmbeddedLog, Range, TopicSettings, records
@@ -90,9 +90,10 @@ class Desk:
         source = self.main.streams["clicks"]
         progress, summaries = dict(outset.progress), []
         for _, range in planned.ranges:
-            stamper = outset.stamper(source.stream, range, source.decoder(frozenset({"ts"})))
+            decoder = make_decoder(source.stream, frozenset({"ts"}), None)
+            stamper = outset.stamper(source.stream, range, decoder)
             table = pa.Table.from_batches(self.log.read(range))
-            stamper.stamp(table, stamper.decode(table))
+            stamper.stamp(table, stamper.accept(table, decoder.decode(table["value"])))
             summaries.append(stamper.summary())
             key = StreamPartition("clicks", range.partition.number)
             progress[key] = Progress(range.end, summaries[-1].end)

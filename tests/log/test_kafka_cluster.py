@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from broker import SASL_PASSWORD, SASL_USER, Broker
 from confluent_kafka import Consumer, TopicPartition
@@ -35,6 +36,7 @@ from headrace.log import (
     TopicSettings,
     records,
 )
+from headrace.log.base import PRODUCED, RECORDS
 from headrace.log.kafka.client import Cluster
 from headrace.log.kafka.reader import ConsumerPool
 from headrace.testing.log.contract import rows, values
@@ -180,10 +182,18 @@ def test_what_a_producer_says_is_no_arrival(
     made = NewTopic(f"{prefix}foreign", 1, config={"message.timestamp.type": "CreateTime"})
     admin.create_topics([made])[made.topic].result(10)
     producer = KafkaProducer({"bootstrap.servers": broker.bootstrap})
-    producer.produce(made.topic, value=b"a", timestamp=time.time_ns() // 1_000_000 - 5_000)
+    time_ms = time.time_ns() // 1_000_000 - 5_000
+    producer.produce(made.topic, value=b"a", timestamp=time_ms)
     assert producer.flush(10) == 0
-    (row,) = rows(kafka_log, Partition("foreign", 0))
+    place = Partition("foreign", 0)
+    (row,) = rows(kafka_log, place)
     assert (row["value"], row["arrival"]) == (b"a", None)
+    # Who asks for it gets it besides.
+    (split,) = kafka_log.splits(Range(place, 0, 1), max_records=1)
+    for batches in (kafka_log.read(Range(place, 0, 1), produced=True), split.read()):
+        table = pa.Table.from_batches(batches)
+        assert table.schema.equals(RECORDS.append(PRODUCED))
+        assert table[PRODUCED.name].cast(pa.int64()).to_pylist() == [time_ms * 1000]
 
 
 def test_a_time_is_found(kafka_log: KafkaLog) -> None:

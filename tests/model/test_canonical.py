@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from headrace.errors import DefinitionUnreadable, Location
 from headrace.model import Adaptive, Stream, View, stream_fingerprint, view_fingerprint
 from headrace.model.canonical import from_canonical, to_canonical
+from headrace.model.definitions import Computed
 from headrace.model.nodes import (
     WINDOW_COLUMNS,
     Aggregate,
@@ -79,7 +80,25 @@ STREAMS = {
         "s", CLICKS.columns, "s", key="id", timestamp_format="millis", duplicates="topic",
         idle_timeout_us=7, event_time="ts", unique="id", unique_within_us=1,
     ),
+    "places": Stream(
+        "s",
+        (
+            Column("a", parse_type("TIMESTAMP"), path=("items", 0, "at"), format="millis"),
+            Column("b", parse_type("STRUCT<x: ARRAY<INT NOT NULL> NOT NULL>"), path=("@b",)),
+        ),
+        "s",
+    ),
 }  # fmt: skip
+STREAMS["computed"] = Stream(
+    "s",
+    (Column("raw", parse_type("STRING")),),
+    "s",
+    event_time="ts",
+    computed=(
+        Computed("ts", Scalar("cast({0} as timestamp)", ("raw",)), parse_type("TIMESTAMP"), 1),
+        Computed("n", Scalar("length({0})", ("raw",))),
+    ),
+)
 VIEWS: dict[str, View] = {
     "plain": View("v", Project(Scan("plain"), (Named("a", Scalar.column("a")),))),
     "per minute": View("v", PER_MINUTE, 600_000_000, late="drop", retention_us=0),
@@ -108,6 +127,8 @@ GOLDEN_STREAMS = {
     "clicks": "89a1c17632899d6a2cc35a624acbee450e273de89a76024337e975191e073843",
     "adaptive": "8c1e3a40966c1b5163134ca4f96d71a75aa3825826bd42bdd3c10005867c432b",
     "options": "1c646da285fc9ee6bed2bf76bf32ef0c2820f6bfbc12447b48c9fd78d3c4dd9b",
+    "places": "797ceb41143fb2685b0614e9aff85d3becf8dc7b45ac60d5bca78f67a89fa9e4",
+    "computed": "818c84ac2bf5e50183b70f744b03e06147adacaf835bd7141dd4ec09e83d05f5",
 }
 GOLDEN_VIEWS = {
     "plain": "866dd5cb1eb8103fb3aecf1b6349b567ade04b3fdeac1b7e93c00a57fc70433f",

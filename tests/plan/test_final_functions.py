@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.engine.gears.probing import _try, _without_sharing
+from headrace.engine.gears.probing import _without_sharing, try_all
 from headrace.engine.spark.session import start_spark
 from headrace.model.functions import FUNCTIONS, Function
 from headrace.model.operators import Operator
@@ -325,7 +325,7 @@ def ask_spark(
         some = expressions[begin : begin + 100]
         # Never a constant: Spark cannot hand over a struct that is null with a field that is not.
         values = [f"if(row < 0, NULL, {text})" for text in some]
-        tried = (_try(spark, {"v": text}).alias(f"t{at}") for at, text in enumerate(values))
+        tried = (try_all(spark, {"v": text}).alias(f"t{at}") for at, text in enumerate(values))
         found = given.select("row", *tried).toArrow().sort_by("row")
         for at, text in enumerate(some):
             column = found[f"t{at}"].combine_chunks()

@@ -236,11 +236,37 @@ CASES = [
     Case("STRUCT<x: STRUCT<y: INT>>", '{"x": {"y": 1.5}}', Reason("a.x.y: 1.5")),
     Case("STRUCT<x: INT>", '"{}"', Reason("is not an object")),
     Case("ARRAY<STRUCT<x: INT>>", '[{"x":1},{},null]', [{"x": 1}, {"x": None}, None]),
+    # NOT NULL within a type.
+    Case("ARRAY<INT NOT NULL>", "[1, 2]", [1, 2]),
+    Case("ARRAY<INT NOT NULL>", "[]", []),
+    Case("ARRAY<INT NOT NULL>", "null", None),
+    Case("ARRAY<INT NOT NULL>", "[1, null]", Reason("a[1]: is null, and the elements are NOT")),
+    Case("MAP<STRING, INT NOT NULL>", '{"x": 1}', [("x", 1)]),
+    Case("MAP<STRING, INT NOT NULL>", '{"x": null}', Reason('a["x"]: is null, and the values')),
+    Case("STRUCT<x: INT NOT NULL>", '{"x": 1}', {"x": 1}),
+    Case("STRUCT<x: INT NOT NULL>", "null", None),
+    Case("STRUCT<x: INT NOT NULL>", '{"x": null}', Reason("a.x: is null, and the field is NOT")),
+    Case("STRUCT<x: INT NOT NULL>", "{}", Reason("a.x: is missing, and the field is NOT NULL")),
+    Case("STRUCT<y: INT, x: INT NOT NULL>", '{"x": 2}', {"y": None, "x": 2}),
+    Case("STRUCT<y: INT, x: INT NOT NULL>", '{"y": 2}', Reason("a.x: is missing")),
+    Case("ARRAY<STRUCT<x: INT NOT NULL>>", '[{"x": 1}, null]', [{"x": 1}, None]),
+    Case("ARRAY<STRUCT<x: INT NOT NULL> NOT NULL>", "[]", []),
+    Case("ARRAY<STRUCT<x: INT NOT NULL> NOT NULL>", '[{"x": 1}]', [{"x": 1}]),
+    Case("ARRAY<STRUCT<x: INT NOT NULL> NOT NULL>", "[null]", Reason("a[0]: is null")),
+    Case("ARRAY<STRUCT<x: INT NOT NULL> NOT NULL>", "[{}]", Reason("a[0].x: is missing")),
+    Case("STRUCT<x: ARRAY<INT NOT NULL> NOT NULL>", '{"x": [null]}', Reason("a.x[0]: is null")),
+    # As other systems write types: no length cuts a text, no precision rounds a time.
+    Case("VARCHAR(2)", '"abc"', "abc"),
+    Case("CHAR(5)", '"abc"', "abc"),
+    Case("TIMESTAMP(3)", '"2026-01-01T00:00:00.123456Z"', at(2026, 1, 1, 0, 0, 0, 123456)),
+    Case("TIMESTAMP(9)", '"2026-01-01T00:00:00.123456789Z"', Reason("more than 6 decimals")),
 ]
 
 # A value of each type that is beyond doubt.
 PLAIN = {
     "STRING": '"plain"',
+    "VARCHAR": '"plain"',
+    "CHAR": '"plain"',
     "TINYINT": "1",
     "SMALLINT": "1",
     "INT": "1",

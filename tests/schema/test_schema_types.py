@@ -45,11 +45,43 @@ READ = [
         pa.struct([("a", pa.int32()), ("b `c", pa.decimal128(3, 1)), ("d", pa.string())]),
         'STRUCT("a" INTEGER, "b `c" DECIMAL(3,1), "d" VARCHAR)',
     ),
+    # As other systems write them; what a length or a precision says is not kept.
+    ("VARCHAR(255)", "STRING", pa.string(), "VARCHAR"),
+    ("varchar", "STRING", pa.string(), "VARCHAR"),
+    ("CHAR(2)", "STRING", pa.string(), "VARCHAR"),
+    ("character varying(10)", "STRING", pa.string(), "VARCHAR"),
+    ("text", "STRING", pa.string(), "VARCHAR"),
+    ("BYTES", "BINARY", pa.binary(), "BLOB"),
+    ("VARBINARY(16)", "BINARY", pa.binary(), "BLOB"),
+    ("DOUBLE PRECISION", "DOUBLE", pa.float64(), "DOUBLE"),
+    ("TIMESTAMP(0)", "TIMESTAMP", pa.timestamp("us", "UTC"), "TIMESTAMPTZ"),
+    ("timestamp( 9 )", "TIMESTAMP", pa.timestamp("us", "UTC"), "TIMESTAMPTZ"),
+    ("TIMESTAMP_LTZ(3)", "TIMESTAMP", pa.timestamp("us", "UTC"), "TIMESTAMPTZ"),
+    ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "TIMESTAMP", pa.timestamp("us", "UTC"), "TIMESTAMPTZ"),
+    ("ROW<a INT>", "STRUCT<a: INT>", pa.struct([("a", pa.int32())]), 'STRUCT("a" INTEGER)'),
+    ("row(a INT)", "STRUCT<a: INT>", pa.struct([("a", pa.int32())]), 'STRUCT("a" INTEGER)'),
+]
+
+# What is written, our spelling of it, and Spark's, which does not say NOT NULL within a type.
+NOT_NULL = [
+    ("array<int not null>", "ARRAY<INT NOT NULL>", "ARRAY<INT>"),
+    ("array<int null>", "ARRAY<INT>", "ARRAY<INT>"),
+    ("MAP<STRING, INT NOT NULL>", "MAP<STRING, INT NOT NULL>", "MAP<STRING, INT>"),
+    ("MAP<STRING NOT NULL, INT>", "MAP<STRING, INT>", "MAP<STRING, INT>"),
+    ("STRUCT<a INT NOT NULL, b: INT>", "STRUCT<a: INT NOT NULL, b: INT>", "STRUCT<a: INT, b: INT>"),
+    (
+        "ROW<a ARRAY<VARCHAR(3) NOT NULL> NOT NULL>",
+        "STRUCT<a: ARRAY<STRING NOT NULL> NOT NULL>",
+        "STRUCT<a: ARRAY<STRING>>",
+    ),
 ]
 
 REFUSED = [
-    ("VARCHAR(10)", "VARCHAR is not a type of Headrace: write STRING"),
-    ("char(1)", "CHAR is not a type of Headrace: write STRING"),
+    ("VARCHAR(0)", "VARCHAR(0) is not a type; write 1 to 2147483647, or STRING"),
+    ("VARCHAR(max)", "VARCHAR(max) is not a type"),
+    ("TIMESTAMP(10)", "TIMESTAMP(10) is not a type; write 0 to 9, or TIMESTAMP"),
+    ("TEXT(5)", "TEXT takes no parameters; write STRING"),
+    ("TIMESTAMP WITH TIME ZONE", "write TIMESTAMP"),
     ("timestamp_ntz", "write TIMESTAMP; a time without a zone is read as UTC"),
     ("array<uuid>", "UUID is not a type of Headrace: write STRING"),
     ("strng", "there is no type STRNG; the types are BOOLEAN"),
@@ -65,7 +97,8 @@ REFUSED = [
     ("array", "'<' is missing before its end"),
     ("array<int", "'>' is missing before its end"),
     ("struct<>", "a field's name is missing"),
-    ("struct<a:int NOT NULL>", "NOT NULL within a type is not supported"),
+    ("struct<a:int NOT>", "NULL is missing after NOT"),
+    ("array<int> NOT NULL", "unexpected 'NOT' after ARRAY<INT>"),
     ("struct<a:int,A:int>", "have the same name (case does not count)"),
     ("map<array<int>,int>", "a MAP's key is a single value, not ARRAY<INT>"),
     ("array<" * 40 + "int" + ">" * 40, "nested more than 32 deep"),
@@ -81,6 +114,15 @@ def test_a_type_is_read_as_users_and_spark_write_it(
     assert parse_type(sql) == parsed
     assert pickle.loads(pickle.dumps(parsed)) == parsed
     assert hash(parse_type(sql)) == hash(parsed)
+
+
+@pytest.mark.parametrize(("text", "ddl", "sql"), NOT_NULL)
+def test_a_type_may_be_not_null_within(text: str, ddl: str, sql: str) -> None:
+    parsed = parse_type(text)
+    assert (parsed.ddl, parsed.sql, str(parsed)) == (ddl, sql, ddl)
+    assert parse_type(ddl) == parsed
+    assert (parse_type(sql) == parsed) is (ddl == sql)
+    assert parse_type(sql).arrow == parsed.arrow
 
 
 @pytest.mark.parametrize("sql", [sql for _, sql, _, _ in READ])

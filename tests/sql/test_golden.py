@@ -62,8 +62,14 @@ def read_cases(file: str) -> list[Case]:
 
 def dump_stream(stream: Stream) -> list[str]:
     columns = ", ".join(
-        f"{each.name} {each.type.sql}{'' if each.nullable else ' NOT NULL'}"
+        f"{each.name} {each.type.ddl}{'' if each.nullable else ' NOT NULL'}"
+        + (f" at {list(each.path)}" if each.path else "")
+        + (f" in {each.format}" if each.format else "")
         for each in stream.columns
+    )
+    columns += "".join(
+        f", {each.name} {each.type or ''} as {show(each.scalar)} after {each.at}"
+        for each in stream.computed
     )
     time = f", time {stream.event_time} - {stream.delay_us} us" if stream.event_time else ""
     rest = f", key {stream.key}, timestamps {stream.timestamp_format}"

@@ -8,7 +8,7 @@
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -20,19 +20,22 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.engine.gears.folding import Outcome, RunFold, TooManyFailures, fold_frame, fold_rows
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.gears.prepared import can_prepare, prepare
-from headrace.engine.gears.splits import Assignment, assign, check_joined, split_frame
+from headrace.engine.gears.reading import Assignment
+from headrace.engine.gears.splits import assign, check_joined, split_frame
 from headrace.engine.gears.stamping import Clocks, Stamper, Summary, gather, input_schema
 from headrace.engine.gears.unique_tasks import find_duplicates
 from headrace.engine.gears.uniqueness import Memory, Stepped, remembered, step_rows
 from headrace.engine.spark.errors import SPARK_ERRORS, explain
 from headrace.engine.turn.outset import Outset
-from headrace.engine.unit import Unit, make_decoder
+from headrace.engine.unit import Decoder, Unit, make_decoder
 from headrace.errors import ViewFailed
 from headrace.ledger.entries import PlannedTurn
 from headrace.log.base import RECORDS, Log, Range
+from headrace.model.definitions import Stream
+from headrace.model.nodes import ARRIVAL
 from headrace.operators.state import StateFolder
 from headrace.plan.stages import Fold, Operator, Read, Step
-from headrace.schema.json import Decoded, JsonDecoder
+from headrace.schema.json import Decoded
 from headrace.store.base import Store
 
 __all__ = ["Folded", "Gear", "LongGear", "ShortGear", "Work"]
@@ -59,6 +62,10 @@ class Work:
     def ranges(self, stream: str) -> list[Range]:
         """Return what the turn reads of a stream."""
         return [entry.range for entry in self.planned.ranges if entry.stream == stream]
+
+    def records(self, stream: Stream, range: Range) -> Iterator[pa.Table]:
+        """Yield the records of a range as a stream reads them, in offset order."""
+        return gather(self.log.read(range, produced=stream.event_time == ARRIVAL))
 
     @property
     def max_jobs(self) -> int | None:
@@ -124,7 +131,7 @@ class ShortGear:
         self.stepped: dict[Operator, Stepped] = {}
         self._work = work
         self._clocks: dict[str, list[Clocks]] = {}
-        self._decoders: dict[str, JsonDecoder] = {}
+        self._decoders: dict[str, Decoder] = {}
         self._decoded: list[tuple[Stamper, list[tuple[pa.Table, Decoded]]]] = []
         self._rows: dict[str, pa.Table] = {}
         self._summaries: list[Summary] = []
@@ -135,13 +142,14 @@ class ShortGear:
         for each in reads:
             name = each.stream.name
             by = {step.by for step in steps if step.operator.name == name}
-            decoder = work.unit.streams[name].decoder(each.columns | by)
+            decoder = work.unit.streams[name].decoder(each.columns | by, work.spark)
             self._decoders[name] = decoder
-            read = [(range, list(gather(work.log.read(range)))) for range in work.ranges(name)]
+            read = [(range, list(work.records(each.stream, range))) for range in work.ranges(name)]
             batches = [batch for _, found in read for batch in found]
             # One call for all partitions: each costs some milliseconds, whatever its size. There
             # may be none: offsets that a log leaves out are read as well.
-            decoded = decoder.decode(pa.concat_tables([RECORDS.empty_table(), *batches])["value"])
+            values = [batch.select(["value"]) for batch in (RECORDS.empty_table(), *batches)]
+            decoded = decoder.decode(pa.concat_tables(values)["value"])
             start = 0
             for range, found in read:
                 stamper = work.outset.stamper(each.stream, range, decoder)
@@ -315,11 +323,12 @@ class LongGear:
             duplicates |= stepped.duplicates if operator.name == name else {}
         for range in work.ranges(name):
             # Other views' threads may do the same, and a decoder serves one thread at a time.
-            decoder = make_decoder(fold.stream, self._reads[name].columns)
+            decoder = make_decoder(fold.stream, self._reads[name].columns, work.spark)
             here = duplicates.get(range.partition.number, NO_OFFSETS)
             stamper = work.outset.stamper(fold.stream, range, decoder, duplicates=here)
-            for batch in gather(work.log.read(range)):
-                rows = pa.Table.from_batches([stamper.stamp(batch, stamper.decode(batch))])
+            for batch in work.records(fold.stream, range):
+                decoded = stamper.accept(batch, decoder.decode(batch["value"]))
+                rows = pa.Table.from_batches([stamper.stamp(batch, decoded)])
                 outcome.include(fold_rows(fold, session, rows, max_jobs=work.max_jobs))
         return outcome
 

@@ -13,6 +13,7 @@ Not every fold can be prepared, and the rows of the others travel with a plan th
 import errno
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyspark import SparkFiles
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from headrace.engine.gears.tasks import Task, spare_the_collector
 from headrace.errors import DiskFull, EngineError
@@ -28,7 +29,7 @@ from headrace.plan.fold import input_columns
 from headrace.plan.spark.names import identifier
 from headrace.plan.stages import Fold
 
-__all__ = ["PreparedFold", "can_prepare", "prepare"]
+__all__ = ["PreparedFold", "RowsFile", "can_prepare", "prepare"]
 
 # Steps that work out everything anew in every run.
 _KEEP_NOTHING = frozenset(
@@ -60,11 +61,9 @@ class PreparedFold:
         types = input_columns(fold.stream, fold.narrow.columns)
         self._columns = list(types)
         self._lock = threading.Lock()
-        # Spark removes the folder when it ends, also when this process is killed.
-        self._file = Path(SparkFiles.getRootDirectory()) / f"rows-{uuid4()}.arrow"
+        self._file = RowsFile()
         schema = ", ".join(f"{identifier(name)} {type.sql}" for name, type in types.items())
-        rows = session.range(1, numPartitions=1).mapInArrow(_reading(str(self._file)), schema)
-        rows.createOrReplaceTempView("__input")
+        self._file.frame(session, schema).createOrReplaceTempView("__input")
         self._result = session.sql(fold.query)
         steps = set(_steps(self._result._jdf.queryExecution().executedPlan()))
         self.repeatable = steps <= _KEEP_NOTHING
@@ -72,21 +71,38 @@ class PreparedFold:
     def run(self, rows: pa.Table) -> pa.Table:
         """Fold rows and return the result; one call waits for the other. DiskFull, EngineError."""
         rows = rows.select(self._columns)
-        with self._lock:
-            try:
-                self._write(rows)
-                return self._result.toArrow()
-            finally:
-                self._file.unlink(missing_ok=True)
+        with self._lock, self._file.holding(rows):
+            return self._result.toArrow()
+
+
+class RowsFile:
+    """A file that hands the rows of a turn to the one task of a plan that is made once."""
+
+    def __init__(self) -> None:
+        # Spark removes the folder when it ends, also when this process is killed.
+        self._path = Path(SparkFiles.getRootDirectory()) / f"rows-{uuid4()}.arrow"
+
+    def frame(self, session: SparkSession, schema: str) -> DataFrame:
+        """Return the rows that the file holds when the frame is run."""
+        return session.range(1, numPartitions=1).mapInArrow(_reading(str(self._path)), schema)
+
+    @contextmanager
+    def holding(self, rows: pa.Table) -> Iterator[None]:
+        """Let the file hold rows. DiskFull, EngineError."""
+        try:
+            self._write(rows)
+            yield
+        finally:
+            self._path.unlink(missing_ok=True)
 
     def _write(self, rows: pa.Table) -> None:
         try:
-            with pa.ipc.new_file(str(self._file), rows.schema) as writer:
+            with pa.ipc.new_file(str(self._path), rows.schema) as writer:
                 writer.write_table(rows)
         except OSError as error:
             kind = DiskFull if error.errno == errno.ENOSPC else EngineError
             raise kind(
-                f"{self._file.parent}: the rows of a turn cannot be handed to Spark: {error}. Make "
+                f"{self._path.parent}: the rows of a turn cannot be handed to Spark: {error}. Make "
                 f"room there, or set `spark.local.dir` under [spark] in headrace.toml. Nothing is "
                 f"lost: the turn is taken again."
             ) from error

@@ -17,10 +17,10 @@ from headrace.engine.gears.frames import make_frame
 from headrace.plan.spark.expanding import Expand
 from headrace.plan.stages import Fold
 
-__all__ = ["failing_rows"]
+__all__ = ["SHARING", "failing_rows", "try_all"]
 
 # A value that two expressions share would be worked out before either, outside of TryEval.
-_SHARING = "spark.sql.subexpressionElimination.enabled"
+SHARING = "spark.sql.subexpressionElimination.enabled"
 
 
 def failing_rows(fold: Fold, session: SparkSession, rows: pa.Table) -> np.ndarray:
@@ -35,21 +35,22 @@ def failing_rows(fold: Fold, session: SparkSession, rows: pa.Table) -> np.ndarra
                 judged = judged.selectExpr("*", level.text)
                 continue
             tried = f"__level{number}"
-            judged = judged.withColumn(tried, _try(session, dict(level)))
+            judged = judged.withColumn(tried, try_all(session, dict(level)))
             names = [name for name, _ in level]
             judged = judged.select("*", *(F.col(f"{tried}.{name}").alias(name) for name in names))
             fails = fails | F.col(tried).isNull()
         if fold.values:
             # A record that WHERE fails on has no `__skip`, and nothing else is asked of it.
             values = {f"v{i}": text for i, text in enumerate(fold.values)}
-            fails = fails | _try(session, values).isNull()
+            fails = fails | try_all(session, values).isNull()
         found = judged.where(fails).select("__row").toArrow()
     mask = np.zeros(rows.num_rows, dtype=bool)
     mask[found["__row"].to_numpy()] = True
     return mask
 
 
-def _try(session: SparkSession, expressions: Mapping[str, str]) -> Column:
+def try_all(session: SparkSession, expressions: Mapping[str, str]) -> Column:
+    """Return a struct of expressions that is null where one of them fails."""
     fields = ", ".join(f"'{name}', {text}" for name, text in expressions.items())
     struct = F.expr(f"named_struct({fields})")
     catalyst = session._jvm.org.apache.spark.sql  # type: ignore[union-attr]
@@ -60,8 +61,8 @@ def _try(session: SparkSession, expressions: Mapping[str, str]) -> Column:
 
 @contextmanager
 def _without_sharing(session: SparkSession) -> Iterator[None]:
-    session.conf.set(_SHARING, "false")
+    session.conf.set(SHARING, "false")
     try:
         yield
     finally:
-        session.conf.unset(_SHARING)
+        session.conf.unset(SHARING)

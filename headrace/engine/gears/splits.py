@@ -10,51 +10,31 @@ the clock after a split is not the one that the next began with, all of it is re
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import chain, pairwise
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
-from headrace.engine.gears.stamping import Stamper, Summary, failure, gather, input_schema
-from headrace.engine.gears.tasks import Task, spare_the_collector
+from headrace.engine.gears.computing import RowShape
+from headrace.engine.gears.reading import Assignment, Batches, run_tasks
+from headrace.engine.gears.stamping import Shaped, Stamper, Summary, failure, input_schema
 from headrace.engine.turn.outset import Outset
-from headrace.engine.unit import make_decoder
 from headrace.errors import LogError, PositionLost, Unreachable
 from headrace.ledger.entries import Seed, StreamPartition
-from headrace.log.base import Log, Range, Split
+from headrace.log.base import Log, Range
 from headrace.model.definitions import Stream
 from headrace.plan.fold import input_columns
 from headrace.plan.spark.names import identifier
-from headrace.schema.json import JsonDecoder
 from headrace.time.clocks import Clock, Mark, after_span
 
 __all__ = [
-    "Assignment",
     "assign",
-    "assigned",
     "check_joined",
     "make_stamper",
-    "records_of",
     "split_frame",
-    "workers_decoder",
 ]
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """What one task reads: the parts of the log that make one range, and the clock before it.
-
-    `marks` act within the range, up to its end. `duplicates` are left out of what it yields.
-    """
-
-    range: Range
-    parts: tuple[Split, ...]
-    clock: Clock
-    marks: tuple[Mark, ...] = ()
-    duplicates: OffsetSet = NO_OFFSETS
 
 
 def assign(
@@ -114,9 +94,9 @@ def _cut(
         delay_us = draft.clock.marked(draft.marks).delay_us
     if stream.event_time is None:  # nothing moves its clock
         return [replace(draft, clock=clock) for draft in drafts]
-    frame = session.range(len(drafts), numPartitions=len(drafts)).mapInArrow(
-        _measuring(stream, drafts), "side BINARY"
-    )
+    wanted = frozenset({stream.event_time})
+    work = partial(_measure_all, stream, RowShape(stream, wanted))
+    frame = run_tasks(session, stream, drafts, wanted, work, "side BINARY")
     summaries = [Summary.from_bytes(bytes(row.side)) for row in frame.collect()]
     moved = {summary.range.start: summary.end for summary in summaries}
     assignments = []
@@ -155,66 +135,43 @@ def split_frame(
     wanted: frozenset[str],
 ) -> DataFrame:
     """Return the stamped records of the assignments as a frame; one more row each: its summary."""
-    names = make_decoder(stream, wanted).schema.names
-    types = input_columns(stream, wanted.union(names))
+    shape = RowShape(stream, wanted)
+    types = input_columns(stream, wanted.union(shape.schema.names))
     columns = [f"{identifier(name)} {type.sql}" for name, type in types.items()]
-    tasks = session.range(len(assignments), numPartitions=len(assignments))
-    return tasks.mapInArrow(_stamping(stream, assignments, wanted), ", ".join(columns))
+    work = partial(_stamp_all, stream, shape)
+    return run_tasks(session, stream, assignments, wanted, work, ", ".join(columns))
 
 
-def _stamping(stream: Stream, assignments: Sequence[Assignment], wanted: frozenset[str]) -> Task:
-    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = workers_decoder(stream, wanted)
-        schema = input_schema(decoder)
-        for _, assignment in assigned(numbers, assignments):
-            stamper = make_stamper(stream, assignment, decoder)
-            try:
-                for records in records_of(assignment):
-                    yield stamper.stamp(records, stamper.decode(records))
-                side = stamper.summary().to_bytes()
-            except (LogError, Unreachable) as error:
-                side = failure(error)
-            nulls = [pa.nulls(1, field.type) for field in schema]
-            yield pa.record_batch([*nulls[:-1], pa.array([side], pa.binary())], schema=schema)
-        spare_the_collector()
-
-    return run
+def _stamp_all(
+    stream: Stream, shape: Shaped, _: int, assignment: Assignment, batches: Batches
+) -> Iterator[pa.RecordBatch]:
+    schema = input_schema(shape)
+    stamper = make_stamper(stream, assignment, shape)
+    try:
+        for records, decoded in batches:
+            yield stamper.stamp(records, stamper.accept(records, decoded))
+        side = stamper.summary().to_bytes()
+    except (LogError, Unreachable) as error:
+        side = failure(error)
+    nulls = [pa.nulls(1, field.type) for field in schema]
+    yield pa.record_batch([*nulls[:-1], pa.array([side], pa.binary())], schema=schema)
 
 
-def _measuring(stream: Stream, assignments: Sequence[Assignment]) -> Task:
-    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = workers_decoder(stream, frozenset({stream.event_time or ""}))
-        for _, assignment in assigned(numbers, assignments):
-            stamper = make_stamper(stream, assignment, decoder)
-            try:
-                for records in records_of(assignment):
-                    stamper.move_clock(records, stamper.decode(records))
-                side = stamper.summary().to_bytes()
-            except (LogError, Unreachable) as error:
-                side = failure(error)
-            yield pa.record_batch({"side": pa.array([side], pa.binary())})
-        spare_the_collector()
-
-    return run
+def _measure_all(
+    stream: Stream, shape: Shaped, _: int, assignment: Assignment, batches: Batches
+) -> Iterator[pa.RecordBatch]:
+    stamper = make_stamper(stream, assignment, shape)
+    try:
+        for records, decoded in batches:
+            stamper.move_clock(records, stamper.accept(records, decoded))
+        side = stamper.summary().to_bytes()
+    except (LogError, Unreachable) as error:
+        side = failure(error)
+    yield pa.record_batch({"side": pa.array([side], pa.binary())})
 
 
-@lru_cache(maxsize=16)
-def workers_decoder(stream: Stream, wanted: frozenset[str]) -> JsonDecoder:
-    """Return a decoder that one worker process keeps from task to task: a new one costs 30 ms."""
-    return make_decoder(stream, wanted)
-
-
-def assigned(
-    numbers: Iterator[pa.RecordBatch], assignments: Sequence[Assignment]
-) -> Iterator[tuple[int, Assignment]]:
-    """Yield the assignments of a task, which Spark tells by their numbers."""
-    for batch in numbers:
-        for number in batch.column(0).to_pylist():
-            yield number, assignments[number]
-
-
-def make_stamper(stream: Stream, assignment: Assignment, decoder: JsonDecoder) -> Stamper:
-    """Return what decodes and stamps the records of an assignment."""
+def make_stamper(stream: Stream, assignment: Assignment, decoder: Shaped) -> Stamper:
+    """Return what stamps the records of an assignment."""
     return Stamper(
         stream,
         assignment.range,
@@ -223,8 +180,3 @@ def make_stamper(stream: Stream, assignment: Assignment, decoder: JsonDecoder) -
         marks=assignment.marks,
         duplicates=assignment.duplicates,
     )
-
-
-def records_of(assignment: Assignment) -> Iterator[pa.Table]:
-    """Yield the records of an assignment, in offset order."""
-    return gather(chain.from_iterable(part.read() for part in assignment.parts))

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,28 +12,32 @@ import pyarrow.compute as pc
 from headrace import errors
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.errors import HeadraceError
-from headrace.log.base import RECORDS, Partition, Range
+from headrace.log.base import PRODUCED, Partition, Range
 from headrace.model.definitions import Stream
-from headrace.model.nodes import COORDINATES
+from headrace.model.nodes import ARRIVAL, COORDINATES
 from headrace.plan.spark.names import coordinate_column
-from headrace.schema.json import Decoded, JsonDecoder
+from headrace.schema.json import Decoded
 from headrace.time.clocks import NEVER, UNKNOWN, Clock, Mark, Micros, moves, stamp
 from headrace.time.lateness import BUCKETS, count_lateness
 
 __all__ = [
     "Clocks",
+    "Shaped",
     "SideRecords",
     "Stamper",
     "Summary",
     "failure",
     "gather",
     "input_schema",
+    "log_times",
     "raise_failure",
 ]
 
 # Decoding costs some milliseconds per call, whatever its size: small stored batches are joined.
 _GATHER_RECORDS = 131_072
 _GATHER_BYTES = 16 << 20
+
+_TIMELESS = "_arrival: the log has no time for this record, and it is the event time"
 
 _STAMPS = [
     ("__partition", pa.int32()),
@@ -44,10 +48,20 @@ _STAMPS = [
 
 
 #: Those of a record's coordinates that travel with it only where a view reads them.
-_CARRIED = ("_topic", "_arrival", "_key", "_headers")
+_CARRIED = ("_topic", ARRIVAL, "_key", "_headers")
 
 
-def input_schema(decoder: JsonDecoder) -> pa.Schema:
+class Shaped(Protocol):
+    """What says which columns decoded rows have: a decoder, or a part of one."""
+
+    schema: pa.Schema
+
+    @property
+    def wanted(self) -> frozenset[str] | None:
+        """The columns that were asked for, a record's own among them; None: those of the stream."""
+
+
+def input_schema(decoder: Shaped) -> pa.Schema:
     """Return the columns of a fold's input: what the decoder yields, coordinates, and stamps."""
     carried = [
         (coordinate_column(name), COORDINATES[name].arrow)
@@ -66,10 +80,28 @@ def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         records += batch.num_rows
         size += batch.nbytes
         if records >= _GATHER_RECORDS or size >= _GATHER_BYTES:
-            yield pa.Table.from_batches(waiting, RECORDS)
+            yield pa.Table.from_batches(waiting)
             waiting, records, size = [], 0, 0
     if waiting:
-        yield pa.Table.from_batches(waiting, RECORDS)
+        yield pa.Table.from_batches(waiting)
+
+
+def log_times(records: pa.Table) -> pa.ChunkedArray:
+    """Return the times of records as the log has them: of arrival, else as producers say."""
+    arrivals = records["arrival"]
+    if arrivals.null_count and PRODUCED.name in records.column_names:
+        return pc.coalesce(arrivals, records[PRODUCED.name])
+    return arrivals
+
+
+def _bury_timeless(records: pa.Table, decoded: Decoded) -> Decoded:
+    times = log_times(records)
+    if not times.null_count:
+        return decoded
+    timeless = pc.is_null(times).to_numpy()
+    timeless[decoded.dead.to_numpy()] = False
+    indices = np.flatnonzero(timeless)
+    return decoded.bury(indices, [_TIMELESS] * len(indices))
 
 
 class Clocks(NamedTuple):
@@ -146,7 +178,7 @@ def failure(error: HeadraceError) -> bytes:
 
 
 class Stamper:
-    """Decodes and stamps one range, batch by batch, in offset order.
+    """Stamps one range that is decoded, batch by batch, in offset order.
 
     `clock` is the one at the range's start; `marks` act after it, up to the range's end.
     `duplicates` move the clock and are left out. `clocks` are those of the last batch's rows,
@@ -161,7 +193,7 @@ class Stamper:
         stream: Stream,
         range: Range,
         clock: Clock,
-        decoder: JsonDecoder,
+        decoder: Shaped,
         *,
         marks: Sequence[Mark] = (),
         duplicates: OffsetSet = NO_OFFSETS,
@@ -173,20 +205,18 @@ class Stamper:
         )
         self._range = range
         self._clock = clock
-        self._marks = list(marks)
         self._decoder = decoder
+        self._marks = list(marks)
         self._duplicates = duplicates
         self._read = self._accepted = self._duplicate = self._unguarded = 0
         self._lateness = np.zeros(BUCKETS, np.int64)
         self._dead: list[SideRecords] = []
         self._schema = input_schema(decoder)
 
-    def decode(self, records: pa.Table) -> Decoded:
-        """Decode one batch, and keep what is dead."""
-        return self.accept(records, self._decoder.decode(records["value"]))
-
     def accept(self, records: pa.Table, decoded: Decoded) -> Decoded:
-        """Take a batch that was decoded together with others, and keep what is dead."""
+        """Take a batch that was decoded, and keep what is dead."""
+        if self.stream.event_time == ARRIVAL:
+            decoded = _bury_timeless(records, decoded)
         if len(decoded.dead):
             offsets = records["offset"].take(decoded.dead).combine_chunks()
             self._dead.append(SideRecords(offsets, decoded.reasons))
@@ -227,6 +257,8 @@ class Stamper:
     def _carried(self, records: pa.Table, name: str) -> pa.Array:
         if name == "_topic":
             return pa.repeat(pa.scalar(self._range.partition.topic), records.num_rows)
+        if name == self.stream.event_time:
+            return log_times(records).combine_chunks()
         found = records[name.removeprefix("_")].combine_chunks()
         return found.cast(COORDINATES[name].arrow)
 
@@ -251,7 +283,10 @@ class Stamper:
 
     def _stamp(self, records: pa.Table, decoded: Decoded, readable: np.ndarray) -> np.ndarray:
         """Return the watermarks of a batch, and move the clock over it."""
-        event_times = decoded.rows[self.stream.event_time].cast(pa.int64())
+        if self.stream.event_time == ARRIVAL:
+            event_times = log_times(records).cast(pa.int64())
+        else:
+            event_times = decoded.rows[self.stream.event_time].cast(pa.int64())
         arrivals = records["arrival"].cast(pa.int64())
         moves_us = moves(
             pc.fill_null(event_times, NEVER).to_numpy(zero_copy_only=False),

@@ -14,22 +14,18 @@ bounds that. 4,000,000 records of one id took 580 MB and 2 core-seconds.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headrace.engine.gears.computing import RowShape
 from headrace.engine.gears.offset_sets import OffsetSet
-from headrace.engine.gears.splits import (
-    Assignment,
-    assigned,
-    make_stamper,
-    records_of,
-    workers_decoder,
-)
-from headrace.engine.gears.stamping import failure, raise_failure
+from headrace.engine.gears.reading import Assignment, Batches, run_tasks
+from headrace.engine.gears.splits import make_stamper
+from headrace.engine.gears.stamping import Shaped, failure, raise_failure
 from headrace.engine.gears.tasks import Task, spare_the_collector
 from headrace.engine.gears.uniqueness import Memory, Stepped
 from headrace.engine.spark.errors import SPARK_ERRORS, explain
@@ -113,9 +109,11 @@ def _run(
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_BLOCKS_AT_ONCE))
     types = {"task": "INT", "first": "BIGINT"}
     schema = ", ".join(f"{name} {types.get(name, 'BINARY')}" for name in _BLOCKS.names)
-    blocks = session.range(len(assignments), numPartitions=len(assignments)).mapInArrow(
-        _hashing(stream, assignments, bases, tasks), schema
-    )
+    assert stream.unique is not None
+    assert stream.event_time is not None
+    wanted = frozenset({stream.unique, stream.event_time})
+    work = partial(_hash_all, stream, RowShape(stream, wanted), bases, tasks)
+    blocks = run_tasks(session, stream, assignments, wanted, work, schema)
     decided = blocks.repartitionById(tasks, "task").mapInArrow(
         _deciding(stream, memory, tasks), "side BINARY"
     )
@@ -145,31 +143,27 @@ def _join(sets: Sequence[OffsetSet]) -> OffsetSet:
     return OffsetSet.from_offsets(np.concatenate([each.offsets() for each in sets]))
 
 
-def _hashing(
-    stream: Stream, assignments: Sequence[Assignment], bases: Sequence[int], tasks: int
-) -> Task:
-    assert stream.unique is not None
-    assert stream.event_time is not None
-    wanted = frozenset({stream.unique, stream.event_time})
-
-    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = workers_decoder(stream, wanted)
-        for number, assignment in assigned(numbers, assignments):
-            stamper = make_stamper(stream, assignment, decoder)
-            first = bases[number] - assignment.range.start
-            try:
-                for records in records_of(assignment):
-                    rows = stamper.stamp(records, stamper.decode(records))
-                    keys = _workers_hasher().keys(rows["__partition"], rows[stream.unique])
-                    places = (rows["__offset"].to_numpy() + first).astype(np.uint32)
-                    yield _blocks(keys, [*stamper.clocks, places], tasks)
-            except (LogError, Unreachable) as error:
-                nothing = dict.fromkeys(_BLOCKS.names)
-                told = nothing | {"task": 0, "first": 0, "failure": failure(error)}
-                yield pa.RecordBatch.from_pylist([told], _BLOCKS)
-        spare_the_collector()
-
-    return run
+def _hash_all(
+    stream: Stream,
+    shape: Shaped,
+    bases: Sequence[int],
+    tasks: int,
+    number: int,
+    assignment: Assignment,
+    batches: Batches,
+) -> Iterator[pa.RecordBatch]:
+    stamper = make_stamper(stream, assignment, shape)
+    first = bases[number] - assignment.range.start
+    try:
+        for records, decoded in batches:
+            rows = stamper.stamp(records, stamper.accept(records, decoded))
+            keys = _workers_hasher().keys(rows["__partition"], rows[stream.unique])
+            places = (rows["__offset"].to_numpy() + first).astype(np.uint32)
+            yield _blocks(keys, [*stamper.clocks, places], tasks)
+    except (LogError, Unreachable) as error:
+        nothing = dict.fromkeys(_BLOCKS.names)
+        told = nothing | {"task": 0, "first": 0, "failure": failure(error)}
+        yield pa.RecordBatch.from_pylist([told], _BLOCKS)
 
 
 @lru_cache(maxsize=1)

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, MapType, StructType
 from pyspark.sql.types import DataType as SparkType
 
+from headrace.engine.spark.streams import check_stream
 from headrace.errors import DefinitionError, Problem
 from headrace.ledger.definitions import short_version
 from headrace.model import nodes
@@ -37,6 +38,8 @@ def plan_view(
     `streams` are those that it reads. `version` is the one that the ledger keeps it under; None: it
     is new.
     """
+    for stream in streams:
+        check_stream(spark, stream)
     session = spark.newSession()
     version = version or short_version(view_fingerprint(view, *streams))
     view = replace(view, query=_unify(session, view, streams))

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
-from headrace.engine.gears.stamping import Stamper
+from headrace.engine.gears.stamping import Shaped, Stamper
 from headrace.engine.unit import Unit
 from headrace.ledger.entries import PlannedTurn, Progress, StreamPartition
 from headrace.log.base import Range
 from headrace.model.definitions import Stream
-from headrace.schema.json import JsonDecoder
 from headrace.time.clocks import Mark
 from headrace.time.markers import MarkedPartition, MarkerBook
 
@@ -33,7 +32,7 @@ class Outset:
         self,
         stream: Stream,
         range: Range,
-        decoder: JsonDecoder,
+        decoder: Shaped,
         *,
         duplicates: OffsetSet = NO_OFFSETS,
     ) -> Stamper:

@@ -391,8 +391,14 @@ class EmbeddedLog:
         self._check_partition(partition)
         return self._reader(partition).offset_at(time_us, self._appender(partition).ends())
 
-    def read(self, range: Range, *, max_batch_records: int = 65_536) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a range in offset order, as RECORDS batches.
+    def read(
+        self,
+        range: Range,
+        *,
+        max_batch_records: int = 65_536,
+        produced: bool = False,  # noqa: ARG002
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a range in offset order, as RECORDS batches: it stamps them all.
 
         PositionLost, at once: part of the range is not in the log. LogDamaged, on the way.
         """

@@ -303,16 +303,19 @@ class KafkaLog:
         count = self._topics.find(topic).topic.partitions
         return self._offsets.extents(Partition(topic, number) for number in range(count))
 
-    def read(self, range: Range, *, max_batch_records: int = 65_536) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, range: Range, *, max_batch_records: int = 65_536, produced: bool = False
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the records of a range in offset order, as RECORDS batches.
 
+        With `produced`, each has the column PRODUCED besides.
         PositionLost: part of the range is not in the log; at once, or on the way where retention
         overtakes the reader.
         """
         if max_batch_records < 1:
             raise UsageError(f"max_batch_records is {max_batch_records}; it must be at least 1.")
         self._check_range(range)
-        return self._read(range, max_batch_records)
+        return self._read(range, max_batch_records, produced=produced)
 
     def offset_at(self, partition: Partition, time_us: int) -> int:
         """Return the first offset that arrived at a time (µs since 1970) or later, or the end."""
@@ -382,8 +385,10 @@ class KafkaLog:
         self._check_partition(range.partition)
         check_range(range, self._offsets.extents([range.partition])[range.partition])
 
-    def _read(self, range: Range, max_batch_records: int) -> Generator[pa.RecordBatch, None, None]:
+    def _read(
+        self, range: Range, max_batch_records: int, *, produced: bool = False
+    ) -> Generator[pa.RecordBatch, None, None]:
         kafka_name = self._topics.kafka_name(range.partition.topic)
-        for batch in self._consumers.read(kafka_name, range, max_batch_records):
+        for batch in self._consumers.read(kafka_name, range, max_batch_records, produced=produced):
             self._record_bytes[range.partition] = batch.nbytes / batch.num_rows
             yield batch

@@ -7,7 +7,8 @@ Promises:
   ends with the first record past it, or when the consumer reports that it stands there.
 - Several reads at once do not disturb each other: each has a consumer of its own. Up to MAX_IDLE of
   them are kept for the next read.
-- The arrival is the broker's time; it is null where the producer's time was kept instead.
+- The arrival is the broker's time; it is null where the producer's time was kept instead. That
+  one is in the column PRODUCED, for who asks for it.
 - A split reads by itself in any process. It holds the properties, so it holds the credentials too.
 """
 
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 from confluent_kafka import (
+    TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
     Consumer,
     KafkaError,
@@ -26,7 +28,7 @@ from confluent_kafka import (
 )
 
 from headrace.errors import HeadraceError, LogError, PositionLost
-from headrace.log.base import RECORDS, Extent, Range
+from headrace.log.base import PRODUCED, RECORDS, Extent, Range
 from headrace.log.checks import check_range
 from headrace.log.kafka.client import LOOK_S, PATIENCE_S, Cluster
 
@@ -59,14 +61,16 @@ class ConsumerPool:
         self._closed = False
 
     def read(
-        self, kafka_name: str, range: Range, max_batch_records: int
+        self, kafka_name: str, range: Range, max_batch_records: int, *, produced: bool = False
     ) -> Generator[pa.RecordBatch, None, None]:
         """Yield the records of a range; see `read_range`."""
         if range.span == 0:
             return
         consumer = self._take()
         try:
-            yield from read_range(self._cluster, consumer, kafka_name, range, max_batch_records)
+            yield from read_range(
+                self._cluster, consumer, kafka_name, range, max_batch_records, produced=produced
+            )
         except HeadraceError:
             consumer.close()  # see client.py: it may never get an answer again
             raise
@@ -110,7 +114,7 @@ class KafkaSplit:
     believes_producers: bool = False
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """Yield the split's records, in offset order, as RECORDS batches. PositionLost."""
+        """Yield the split's records, in offset order, as RECORDS and PRODUCED. PositionLost."""
         cluster = Cluster(
             self.properties,
             timeout_s=self.timeout_s,
@@ -119,16 +123,29 @@ class KafkaSplit:
         consumer = cluster.consumer()
         try:
             yield from read_range(
-                cluster, consumer, self.kafka_name, self.range, DEFAULT_BATCH_RECORDS
+                cluster,
+                consumer,
+                self.kafka_name,
+                self.range,
+                DEFAULT_BATCH_RECORDS,
+                produced=True,
             )
         finally:
             consumer.close()
 
 
 def read_range(
-    cluster: Cluster, consumer: Consumer, kafka_name: str, range: Range, max_batch_records: int
+    cluster: Cluster,
+    consumer: Consumer,
+    kafka_name: str,
+    range: Range,
+    max_batch_records: int,
+    *,
+    produced: bool,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a range that was committed, or is about to be, as RECORDS batches.
+
+    With `produced`, each has the column PRODUCED besides.
 
     What an open transaction still holds back is waited for. PositionLost: retention took the
     records meanwhile. Unreachable, LogError: nothing came for PATIENCE_S at most.
@@ -137,6 +154,8 @@ def read_range(
     joined_records = joined_bytes = 0
     for messages in _consume(cluster, consumer, kafka_name, range):
         batch = to_arrow(messages, any_time=cluster.believes_producers)
+        if produced:
+            batch = batch.append_column(PRODUCED, _produced(messages))
         joined.append(batch)
         joined_records, joined_bytes = joined_records + len(messages), joined_bytes + batch.nbytes
         if joined_records >= JOINED_RECORDS or joined_bytes >= JOINED_BYTES:
@@ -217,6 +236,16 @@ def _cut(batches: list[pa.RecordBatch], max_batch_records: int) -> Iterator[pa.R
     whole = pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], RECORDS)
     for start in range(0, whole.num_rows, max_batch_records):
         yield whole.slice(start, max_batch_records)
+
+
+def _produced(messages: Sequence[Message]) -> pa.Array:
+    """Return the times that producers gave; null where the broker stamped, or none is known."""
+    stamps = [message.timestamp() for message in messages]
+    times = [
+        time_ms * 1000 if kind == TIMESTAMP_CREATE_TIME and time_ms >= 0 else None
+        for kind, time_ms in stamps
+    ]
+    return pa.array(times, PRODUCED.type)
 
 
 def to_arrow(messages: Sequence[Message], *, any_time: bool) -> pa.RecordBatch:

@@ -19,7 +19,7 @@ _TIMESTAMP = parse_type("TIMESTAMP")
 
 def leaf_columns(stream: Stream) -> dict[str, DataType]:
     """Return the columns of a stream's records, with their types."""
-    columns = {column.name: column.type for column in stream.columns}
+    columns = {column.name: column.type for column in stream.scanned}
     return columns | dict(COORDINATES) | {WATERMARK: _TIMESTAMP}
 
 

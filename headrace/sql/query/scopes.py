@@ -50,7 +50,7 @@ class Relation:
     @staticmethod
     def of_stream(stream: Stream, alias: str | None) -> "Relation":
         """Return a stream as FROM gives it."""
-        columns = tuple(RelationColumn(column.name, column.type) for column in stream.columns)
+        columns = tuple(RelationColumn(name, type) for name, type in stream.outline)
         own = tuple(RelationColumn(name, type) for name, type in COORDINATES.items())
         name, node = alias or stream.name, relation_of(stream)
         return Relation(stream.name, name, node, columns, stream.event_time, own=own)

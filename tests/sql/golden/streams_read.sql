@@ -36,3 +36,38 @@ CREATE STREAM b (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL 1 DAY 2 H
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES))
 WITH (idle_timeout = '30 seconds')
 -- stream: a (t TIMESTAMP NOT NULL) from a, time t - 300000000 us, key None, timestamps None
+
+-- case: types as other systems write them
+CREATE STREAM a (t TIMESTAMP(3) NOT NULL, u TIMESTAMP_LTZ(9), v TIMESTAMP(3) WITH LOCAL TIME ZONE, w VARCHAR(20),
+  x CHAR(2) NULL, y TEXT, z INTEGER, d DOUBLE PRECISION, n NUMERIC(8, 2), b BYTES, r ROW<p INT, q VARCHAR(3)>)
+-- stream: a (t TIMESTAMP NOT NULL, u TIMESTAMP, v TIMESTAMP, w STRING, x STRING, y STRING, z INT, d DOUBLE, n DECIMAL(8,2), b BINARY, r STRUCT<p: INT, q: STRING>) from a, key None, timestamps None
+
+-- case: NOT NULL within types
+CREATE STREAM a (s STRUCT<x: INT NOT NULL, y STRING> NOT NULL, l ARRAY<STRUCT<z BIGINT NOT NULL> NOT NULL>,
+  m MAP<STRING, ARRAY<INT NOT NULL> NOT NULL>)
+-- stream: a (s STRUCT<x: INT NOT NULL, y: STRING> NOT NULL, l ARRAY<STRUCT<z: BIGINT NOT NULL> NOT NULL>, m MAP<STRING, ARRAY<INT NOT NULL> NOT NULL>) from a, key None, timestamps None
+
+-- case: keys and paths other than the column's name
+CREATE STREAM a (raw STRING FROM '@timestamp', ts TIMESTAMP FROM '$.meta.ts' NOT NULL, price DECIMAL(8,2) NOT NULL FROM '$.items[0].price',
+  again STRING FROM '@timestamp', quoted INT FROM "$['a key'].b", own INT FROM 'own', same INT FROM '$.same', WATERMARK FOR ts AS ts)
+-- stream: a (raw STRING at ['@timestamp'], ts TIMESTAMP NOT NULL at ['meta', 'ts'], price DECIMAL(8,2) NOT NULL at ['items', 0, 'price'], again STRING at ['@timestamp'], quoted INT at ['a key', 'b'], own INT, same INT) from a, time ts - 0 us, key None, timestamps None
+
+-- case: a format for each column
+CREATE STREAM a (t TIMESTAMP FORMAT 'millis', u TIMESTAMP FROM '@u' FORMAT 'ISO8601' NOT NULL, v ARRAY<TIMESTAMP> NOT NULL FORMAT 'seconds', `format` INT, `from` INT)
+WITH (timestamp_format = 'micros')
+-- stream: a (t TIMESTAMP in millis, u TIMESTAMP NOT NULL at ['@u'] in iso8601, v ARRAY<TIMESTAMP> NOT NULL in seconds, format INT, from INT) from a, key None, timestamps micros
+
+-- case: the default format may be said
+CREATE STREAM a (t TIMESTAMP) WITH (timestamp_format = 'iso8601')
+-- stream: a (t TIMESTAMP) from a, key None, timestamps None
+
+-- case: the event time is when the log took a record
+CREATE STREAM a (x INT, WATERMARK FOR _ARRIVAL AS _arrival - INTERVAL 5 SECONDS);
+CREATE MATERIALIZED VIEW v AS SELECT window.start AS minute, count(*) AS n FROM a GROUP BY window(_arrival, '1 minute')
+-- stream: a (x INT) from a, time _arrival - 5000000 us, key None, timestamps None
+-- view: v, 0 us
+-- from: a
+-- window: 60000000 us
+-- call: call_0 = count()
+-- output: minute = _window_start
+-- output: n = call_0

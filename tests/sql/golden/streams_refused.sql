@@ -55,8 +55,14 @@ CREATE STREAM a (x INTT, y STRING)
 -- error: case.sql:1:20: column x: there is no type INTT; the types are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL, STRING, BINARY, DATE, TIMESTAMP, ARRAY, MAP, STRUCT
 
 -- case: a type of another database
-CREATE STREAM a (x VARCHAR(10))
--- error: case.sql:1:20: column x: VARCHAR is not a type of Headrace: write STRING, which has no limit of length
+CREATE STREAM a (x UUID);
+CREATE STREAM b (x VARCHAR(0));
+CREATE STREAM c (x TIMESTAMP(12) NOT NULL);
+CREATE STREAM d (x STRUCT<y: INT NOT NULLABLE>);
+-- error: case.sql:1:20: column x: UUID is not a type of Headrace: write STRING
+-- error: case.sql:2:20: column x: VARCHAR(0) is not a type; write 1 to 2147483647, or STRING
+-- error: case.sql:3:20: column x: TIMESTAMP(12) is not a type; write 0 to 9, or TIMESTAMP
+-- error: case.sql:4:20: column x: 'STRUCT < y : INT NOT NULLABLE >' is not a type: NULL is missing after NOT
 
 -- case: a column without a type
 CREATE STREAM a (x, y INT)
@@ -72,9 +78,9 @@ CREATE STREAM a (_closed BOOLEAN)
 
 -- case: constraints that are not supported
 CREATE STREAM a (x INT PRIMARY KEY, y INT DEFAULT 3, z INT NOT NULL UNIQUE)
--- error: case.sql:1:24: column x: PRIMARY KEY is not supported; after the type only NOT NULL may stand
--- error: case.sql:1:43: column y: DEFAULT is not supported; after the type only NOT NULL may stand
--- error: case.sql:1:69: column z: after the type only NOT NULL may stand, not UNIQUE
+-- error: case.sql:1:24: column x: PRIMARY KEY is not supported; after the type only FROM, FORMAT, NOT NULL and AS may stand
+-- error: case.sql:1:43: column y: DEFAULT is not supported; after the type only FROM, FORMAT, NOT NULL and AS may stand
+-- error: case.sql:1:69: column z: after the type only FROM, FORMAT, NOT NULL and AS may stand, not UNIQUE
 
 -- case: no columns
 CREATE STREAM a ()
@@ -216,3 +222,25 @@ CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL)
 -- case: a delay that is too long
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL 999999999 DAYS)
 -- error: case.sql:1:72: the watermark's delay: '999999999 DAYS' is too long; at most 36500 days are allowed
+
+-- case: places that are none
+CREATE STREAM a (x INT FROM '$', y INT FROM '$.a[*]', z INT FROM '$[0]', u INT FROM key, v INT FROM, w INT FROM '')
+-- error: case.sql:1:29: column x: '$' names no part of a record; write a key, or a path such as '$.meta.ts' or '$.items[0].price'
+-- error: case.sql:1:45: column y: '$.a[*]' is not a path: unexpected '[*]'; write a key, or a path such as '$.meta.ts' or '$.items[0].price'
+-- error: case.sql:1:66: column z: '$[0]' is not a path: a record is an object; begin with a key
+-- error: case.sql:1:85: column u: a text follows FROM, not key; write u TYPE FROM 'key', or FROM '$.path.to.it'
+-- error: case.sql:1:96: column v: a text follows FROM, but nothing follows; write v TYPE FROM 'key', or FROM '$.path.to.it'
+-- error: case.sql:1:113: column w: '' names no part of a record; write a key, or a path such as '$.meta.ts' or '$.items[0].price'
+
+-- case: formats that are none
+CREATE STREAM a (x INT FORMAT 'millis', y TIMESTAMP FORMAT 'nanos', z TIMESTAMP FORMAT millis, u TIMESTAMP FORMAT 'dd/MM/yyyy')
+-- error: case.sql:1:18: column x: FORMAT says how timestamps are written, and INT has none; remove it, or write x TIMESTAMP FORMAT 'millis'
+-- error: case.sql:1:41: column y: FORMAT 'nanos' is not known; write 'iso8601', 'seconds', 'millis' or 'micros' (since 1970). For other texts read a STRING, and compute the time from it: y TIMESTAMP AS to_timestamp(<column>, 'yyyy-MM-dd HH:mm:ss')
+-- error: case.sql:1:88: column z: a text follows FORMAT, not millis; write z TIMESTAMP FORMAT 'millis'
+-- error: case.sql:1:96: column u: FORMAT 'dd/MM/yyyy' is not known; write 'iso8601', 'seconds', 'millis' or 'micros' (since 1970). For other texts read a STRING, and compute the time from it: u TIMESTAMP AS to_timestamp(<column>, 'yyyy-MM-dd HH:mm:ss')
+
+-- case: clauses that stand twice
+CREATE STREAM a (x INT FROM 'a' FROM 'b', y TIMESTAMP FORMAT 'millis' FORMAT 'micros', z INT NOT NULL NOT NULL)
+-- error: case.sql:1:33: column x: FROM stands twice; keep one
+-- error: case.sql:1:71: column y: FORMAT stands twice; keep one
+-- error: case.sql:1:103: column z: NOT NULL stands twice; keep one

@@ -1,0 +1,130 @@
+"""`name TYPE [FROM 'place'] [FORMAT 'format'] [NOT NULL]`: one column of a stream.
+
+Or `name [TYPE] AS expression`, which is taken apart here and read in computed.py.
+"""
+
+from collections.abc import Sequence
+
+from sqlglot import Token, TokenType
+
+from headrace.schema.json_places import parse_place
+from headrace.schema.types import TIMESTAMP_FORMATS, Column, Step, parse_type
+from headrace.sql.computed import Written
+from headrace.sql.statements import Cursor, nesting
+from headrace.sql.text import Source, word, words
+
+__all__ = ["read_column", "split_columns"]
+
+_NOT_TYPES = words("CHECK COLLATE COMMENT DEFAULT GENERATED PRIMARY REFERENCES UNIQUE")
+_BEHIND = "only FROM, FORMAT, NOT NULL and AS may stand"
+
+
+def split_columns(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
+    """Split at commas outside of parentheses and of `<...>` within types."""
+    items: list[tuple[Token, ...]] = []
+    begin = depth = 0
+    is_type = True  # until AS, behind which `<` compares
+    for index, token in enumerate(tokens):
+        depth += _depth(token) if is_type else nesting(token)
+        is_type = is_type and not (depth == 0 and index > begin and word(token) == "AS")
+        if depth == 0 and token.token_type == TokenType.COMMA:
+            items.append(tuple(tokens[begin:index]))
+            begin = index + 1
+            is_type = True
+    return [*items, tuple(tokens[begin:])]
+
+
+def _depth(token: Token) -> int:
+    """Return by how many parentheses, or `<` within types, a token leads in; out: below 0."""
+    if token.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+        if set(token.text) == {"<"}:
+            return len(token.text)
+        if set(token.text) == {">"}:
+            return -len(token.text)
+    return nesting(token)
+
+
+def read_column(cursor: Cursor, at: int) -> Column | Written:
+    """Read one column, before which `at` are declared. Refused."""
+    name = cursor.take_name("name of a column")
+    if cursor.next_is("AS"):
+        return Written(name, None, cursor.rest(), at)
+    tokens = _take_type(cursor, name)
+    try:
+        type_ = parse_type(_without_comments(cursor.source, tokens))
+    except ValueError as error:
+        raise cursor.source.refuse(tokens[0], f"column {name.text}: {error}") from error
+    nullable: bool | None = None
+    path: tuple[Step, ...] | None = None
+    format_: str | None = None
+    while not cursor.done:
+        first = cursor.peek()
+        if cursor.next_is("AS"):
+            if nullable is False or path is not None or format_ is not None:
+                raise cursor.refuse(_computed_clause(name))
+            if type_.ddl != type_.sql:
+                raise cursor.source.refuse(tokens[0], _computed_clause(name))
+            return Written(name, type_, cursor.rest(), at)
+        if nullable is None and cursor.accept("NOT", "NULL"):
+            nullable = False
+        elif nullable is None and cursor.accept("NULL"):
+            nullable = True
+        elif path is None and cursor.accept("FROM"):
+            path = _read_place(cursor, name)
+        elif format_ is None and cursor.accept("FORMAT"):
+            how = f"write {name.text} {type_} FORMAT 'millis'"
+            written = str(_take_text(cursor, name, "FORMAT", how).text)
+            format_ = written.lower() if written.lower() in TIMESTAMP_FORMATS else written
+        elif word(first) in ("NOT", "NULL", "FROM", "FORMAT"):
+            clause = "NOT NULL" if cursor.next_is("NOT") else word(first)
+            raise cursor.refuse(f"column {name.text}: {clause} stands twice; keep one")
+        else:
+            raise cursor.refuse(f"column {name.text}: after the type {_BEHIND}{cursor.found()}")
+    if path == (name.text,):  # as without it
+        path = None
+    return Column(name.text, type_, nullable is not False, path or (), format_)
+
+
+def _computed_clause(name: Token) -> str:
+    return (
+        f"column {name.text}: what is computed has neither FROM, FORMAT nor NOT NULL; write "
+        f"{name.text} TYPE AS <expression>. (The event time and the unique id are never null: a "
+        f"record without one is dead.)"
+    )
+
+
+def _take_type(cursor: Cursor, name: Token) -> Sequence[Token]:
+    begin, depth = cursor.at, 0
+    ends = ("NOT", "NULL", "FROM", "FORMAT", "AS")
+    while not cursor.done and (depth or not any(map(cursor.next_is, ends))):
+        token = cursor.take("the type")
+        depth += _depth(token)
+        if not depth and cursor.at - begin > 1 and word(token).partition(" ")[0] in _NOT_TYPES:
+            raise cursor.source.refuse(
+                token,
+                f"column {name.text}: {word(token)} is not supported; after the type {_BEHIND}",
+            )
+    if cursor.at == begin:
+        raise cursor.source.refuse(name, f"column {name.text} has no type; write {name.text} TYPE")
+    return cursor.tokens[begin : cursor.at]
+
+
+def _read_place(cursor: Cursor, name: Token) -> tuple[Step, ...]:
+    how = f"write {name.text} TYPE FROM 'key', or FROM '$.path.to.it'"
+    place = _take_text(cursor, name, "FROM", how)
+    try:
+        return parse_place(str(place.text))
+    except ValueError as error:
+        raise cursor.source.refuse(place, f"column {name.text}: {error}") from error
+
+
+def _take_text(cursor: Cursor, name: Token, clause: str, how: str) -> Token:
+    token = cursor.peek()
+    if token is None or token.token_type != TokenType.STRING:
+        found = cursor.found()
+        raise cursor.refuse(f"column {name.text}: a text follows {clause}{found}; {how}")
+    return cursor.take("the text")
+
+
+def _without_comments(source: Source, tokens: Sequence[Token]) -> str:
+    return " ".join(source.text[token.start : token.end + 1] for token in tokens)
