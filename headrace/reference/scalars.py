@@ -5,8 +5,8 @@ Promises:
 - As in Spark with ANSI on, a division by zero, an overflow and a bad cast fail.
 Not promised: the whole of Spark SQL. Where the two languages differ (a cast of a fraction to an
 integer rounds here and truncates there; division of decimals; TINYINT, SMALLINT and FLOAT beside
-larger numbers) the oracle is not to be asked. Functions that DuckDB computes otherwise under the same
-name are refused with NotImplementedError.
+larger numbers) the oracle is not to be asked. Functions that DuckDB computes otherwise under the
+same name are refused with NotImplementedError.
 """
 
 from collections.abc import Mapping, Sequence
