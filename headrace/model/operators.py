@@ -46,7 +46,7 @@ class Operator(StrEnum):
     SAME = "<=>"  # NULL is the same as NULL; never NULL
     BETWEEN = "between"  # value, low, high
     IN = "in"  # value, candidates
-    AND = "and"
+    AND = "and"  # of two or more
     OR = "or"
     NOT = "not"
     IS_NULL = "is null"

@@ -5,7 +5,8 @@ Promises:
 - As in Spark with ANSI on, a division by zero, an overflow and a bad cast fail.
 Not promised: the whole of Spark SQL. Where the two languages differ (a cast of a fraction to an
 integer rounds here and truncates there; division of decimals; TINYINT, SMALLINT and FLOAT beside
-larger numbers) the oracle is not to be asked.
+larger numbers) the oracle is not to be asked. Functions that DuckDB computes otherwise under the
+same name are refused with NotImplementedError.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,13 @@ from headrace.model.scalars import Scalar
 from headrace.scratch import connect
 
 __all__ = ["Failed", "Scalars", "Values"]
+
+#: Functions of Spark that DuckDB knows under the same name, and means something else by.
+_OTHERWISE = (
+    exp.AddMonths, exp.ArrayContains, exp.ArraySlice, exp.Ceil, exp.DayOfWeek, exp.Floor, exp.Sign,
+    exp.StrToUnix, exp.TsOrDsAdd,
+)  # fmt: skip
+_OTHERWISE_BY_NAME = frozenset({"trunc", "weekday"})
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,9 @@ def _to_duckdb(expression: str) -> str:
     tree = exp.Paren(this=parse_one(expression, read="spark"))
     # From the leaves up, because a division is replaced by text that holds its operands.
     for node in reversed(list(tree.walk())):
+        is_named = isinstance(node, exp.Anonymous) and node.name.lower() in _OTHERWISE_BY_NAME
+        if isinstance(node, _OTHERWISE) or is_named:
+            raise NotImplementedError(f"the reference does not know {node.sql(dialect='spark')}")
         if isinstance(node, exp.TryCast) and not node.args.get("safe"):
             # sqlglot takes Spark's CAST for one that gives null, as it does without ANSI.
             node.replace(exp.Cast(this=node.this, to=node.args["to"]))

@@ -43,7 +43,8 @@ CREATE STREAM clicks (
 VIEW = """
 CREATE MATERIALIZED VIEW v WITH (late = 'fold') AS
 SELECT {keys}k, window.start AS start, window.end AS end, count(*) AS n, sum(x) AS total,
-  avg(x) AS mean, min(x) AS low, max(x) AS high
+  avg(x) AS mean, min(x) AS low, max(x) AS high,
+  date_format(window.start, 'HH:mm:ss') AS label, window.end - INTERVAL 1 SECOND AS until
 FROM clicks GROUP BY session_window(ts, '10 seconds'), {keys}k;
 """
 

@@ -46,7 +46,9 @@ CREATE STREAM s (trial BIGINT, k STRING, x BIGINT, ts TIMESTAMP NOT NULL,
 VIEW = """
 CREATE MATERIALIZED VIEW v{options} AS
 SELECT trial, window.start AS start, window.end AS end, window_time(window) AS last, k,
-  count(*) AS n, sum(x) AS total, max(x) AS most, avg(x) AS mean
+  count(*) AS n, sum(x) AS total, max(x) AS most, avg(x) AS mean,
+  date_format(window.start, 'HH:mm:ss') AS label, window.end - INTERVAL 1 SECOND AS until,
+  concat(k, '-', count(*)) AS named, sum(x) % 3 + hour(window.end) AS rest
 FROM s WHERE x <> 5 GROUP BY {window}, trial, k HAVING count(*) <> 7
 """
 KINDS = {

@@ -454,5 +454,10 @@ def test_every_function_of_the_table_is_known_at_the_front_door_and_to_the_plan(
 
 
 def test_hundreds_of_conditions_are_told_by_short_texts() -> None:
-    parts = typed_parts([" OR ".join(f"big = {number}" for number in range(600))])
+    text = " OR ".join(f"big = {number}" for number in range(600))
+    parts = typed_parts([text])
     assert sum(map(len, parts)) < 4_000
+    term = to_term(text, names({part: parse_type("INT") for part in parts}))
+    assert term_text(term, {"big": "big"}).count(" OR ") == 599
+    with pytest.raises(ValueError, match="at most 100 operations deep; write it in simpler steps"):
+        typed_parts([" + ".join(["big"] * 102)])

@@ -329,6 +329,11 @@ def test_what_stands_over_groups_is_a_filter_and_a_project() -> None:
         ask(failing, s=NUMBERS)
 
 
+def test_a_function_that_duckdb_computes_otherwise_is_not_asked() -> None:
+    with pytest.raises(NotImplementedError, match="the reference does not know FLOOR"):
+        ask(select(Scan("s"), n=of("floor({0})", "i")), s=NUMBERS)
+
+
 def test_keys_may_read_the_window() -> None:
     key = of("{0} + interval 1 hour", WINDOW_COLUMNS[0])
     node = Aggregate(

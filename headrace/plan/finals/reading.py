@@ -1,6 +1,6 @@
 """The parts of an expression over merged aggregates: what they are over, and their types."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -15,6 +15,8 @@ from headrace.sql.text import Refused, Source
 
 __all__ = ["OPERATORS", "Expression", "Names", "call_of", "operands_of", "typed_parts"]
 
+#: Terms are hashed, compared and written by functions that call themselves.
+MAX_DEPTH = 100
 BOOLEAN, _STRING = parse_type("BOOLEAN"), parse_type("STRING")
 #: Operators with a node of their own that are no function by another name.
 OPERATORS: dict[type[exp.Expr], Operator] = {
@@ -88,6 +90,19 @@ class Expression:
         except Refused as refused:
             raise ValueError(refused.problems[0].message) from refused
         [self.root] = self._tree.root.expressions
+        if self._depth() > MAX_DEPTH:
+            raise ValueError(
+                f"an expression over aggregates is at most {MAX_DEPTH} operations deep; write it "
+                f"in simpler steps, or compute it when you read the view"
+            )
+
+    def _depth(self) -> int:
+        """Return how many operations stand within each other."""
+        deepest, level = 0, [strip_parentheses(self.root)]
+        while level:
+            deepest += 1
+            level = [operand for node in level for operand in operands_of(node)]
+        return deepest
 
     def text(self, node: exp.Expr) -> str:
         """Return a part as it is written."""
@@ -138,8 +153,8 @@ class Expression:
 def typed_parts(expressions: Iterable[str]) -> list[str]:
     """Return the parts of expressions whose types `Names` needs, as Spark SQL, each once.
 
-    Those that are known to be conditions are left out: hundreds of them in a row are told by as
-    many texts, each as long as all before it.
+    Those that are known to be conditions are left out: hundreds of them in a row would be told by
+    as many texts, each as long as all before it. ValueError: an expression is too deep.
     """
 
     def find() -> list[str]:
@@ -198,6 +213,8 @@ def operands_of(node: exp.Expr) -> list[exp.Expr]:
     elif isinstance(node, exp.Add | exp.Sub):
         sides = [node.this, node.expression]
         found = [each for each in sides if not isinstance(strip_parentheses(each), exp.Interval)]
+    elif isinstance(node, exp.And | exp.Or):
+        found = list(_chain(node))
     elif type(node) in OPERATORS:
         found = [node.this, node.args.get("expression"), *node.expressions]
     else:
@@ -205,8 +222,19 @@ def operands_of(node: exp.Expr) -> list[exp.Expr]:
     return [strip_parentheses(each) for each in found if isinstance(each, exp.Expr)]
 
 
-def _field(type: DataType, name: str) -> DataType:
-    for field, part in zip(type.names, type.parts, strict=False):
+def _chain(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield all that one AND, or one OR, after the other connects, in the order of the text."""
+    waiting = [node]
+    while waiting:
+        each = strip_parentheses(waiting.pop())
+        if type(each) is type(node):
+            waiting += [each.expression, each.this]
+        else:
+            yield each
+
+
+def _field(found: DataType, name: str) -> DataType:
+    for field, part in zip(found.names, found.parts, strict=False):
         if field.lower() == name.lower():
             return part
-    raise ValueError(f"{type.sql} has no field {name}")
+    raise ValueError(f"{found.sql} has no field {name}")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from headrace.model.definitions import Stream, View
 from headrace.plan.finals import typed_parts
+from headrace.plan.refusals import refuse
 from headrace.plan.shape import Shape, shape_of
 from headrace.plan.spark.calls import typed
 from headrace.plan.spark.expanding import expansion_levels
@@ -36,7 +37,10 @@ def argument_types_query(query: Shape, stream: Stream) -> str:
 
 
 def output_types_query(view: View, types: Mapping[str, DataType]) -> str:
-    """Return the query that tells the types of a grouped view's outputs; it reads no table."""
+    """Return the query that tells the types of a grouped view's outputs; it reads no table.
+
+    DefinitionError: an expression is too deep.
+    """
     query = shape_of(view)
     inner = {key.name: types[key.name] for key in query.keys}
     inner |= {name: aggregate.type for name, aggregate in aggregates_of(view, query, types).items()}
@@ -45,7 +49,11 @@ def output_types_query(view: View, types: Mapping[str, DataType]) -> str:
     wanted = {f"o{i}": output.expression for i, output in enumerate(query.outputs)}
     if query.having is not None:
         wanted["__having"] = query.having
-    wanted |= {f"__part{i}": text for i, text in enumerate(typed_parts(list(wanted.values())))}
+    try:
+        parts = typed_parts(list(wanted.values()))
+    except ValueError as error:
+        raise refuse(view, str(error)) from error
+    wanted |= {f"__part{i}": text for i, text in enumerate(parts)}
     nulls = ", ".join(f"CAST(NULL AS {type.sql}) AS {name}" for name, type in inner.items())
     columns = ", ".join(f"{expression} AS {name}" for name, expression in wanted.items())
     return f"SELECT {columns} FROM (SELECT {nulls or '1'})"

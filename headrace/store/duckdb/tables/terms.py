@@ -21,11 +21,8 @@ _BEHIND = {
     Operator.IS_TRUE: "IS TRUE",
     Operator.IS_FALSE: "IS FALSE",
 }
-_BETWEEN_TWO = {
-    Operator.AND: "AND",
-    Operator.OR: "OR",
-    Operator.SAME: "IS NOT DISTINCT FROM",
-}
+_CHAINS = {Operator.AND: " AND ", Operator.OR: " OR "}
+_BETWEEN_TWO = {Operator.SAME: "IS NOT DISTINCT FROM"}
 
 
 def term_text(term: Term, references: Mapping[str, str]) -> str:
@@ -66,6 +63,8 @@ def _operation(operator: Operator, operands: list[str]) -> str:
         return f"{_BEFORE[operator]}{operands[0]}"
     if operator in _BEHIND:
         return f"{operands[0]} {_BEHIND[operator]}"
+    if operator in _CHAINS:
+        return _CHAINS[operator].join(operands)
     match operator:
         case Operator.ABSOLUTE:
             return f"abs({operands[0]})"
