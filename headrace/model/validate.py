@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from headrace.errors import Location, Problem
 from headrace.model import nodes
 from headrace.model.definitions import NamedQuery, Project, Sink, Stream, View
-from headrace.model.graph import aggregate_of, outputs_of, streams_of, walk, window_of
+from headrace.model.graph import aggregate_of, streams_of, walk, window_of
 from headrace.model.names import closest, name_fault, topic_fault
 from headrace.model.references import unknown_columns
 from headrace.model.scalars import columns_of
@@ -199,7 +199,6 @@ def validate_view(
                 findings.add(
                     "name", f"the queries of UNION ALL have {found} columns; select as many in each"
                 )
-    _add_edge_faults(findings, view.query)
     if window_of(view.query) is None:
         _add_unwindowed_faults(findings, view)
     _add_lateness_faults(findings, view)
@@ -232,31 +231,6 @@ def _add_window_faults(
             f"{streams_of(aggregate)[0]} has a column named window, which hides window.start; "
             "rename it",
         )
-
-
-def _add_edge_faults(findings: _Findings, query: nodes.Node) -> None:
-    """Refuse outputs over the edges of windows that overlap, or are sessions."""
-    window = window_of(query)
-    if window is None or not (window.overlaps or window.gap_us is not None):
-        return
-    outputs = {at: each.scalar for at, each in enumerate(outputs_of(query))}
-    below = query
-    is_top = True
-    while isinstance(below, nodes.Project | nodes.Filter):
-        if isinstance(below, nodes.Project):
-            if not is_top:
-                columns = {each.name: each.scalar for each in below.columns}
-                outputs = {at: each.substitute(columns) for at, each in outputs.items()}
-            is_top = False
-        below = below.input
-    for at, scalar in outputs.items():
-        if scalar.name is None and not set(scalar.refs).isdisjoint(nodes.WINDOW_COLUMNS):
-            which = "windows that overlap" if window.overlaps else "sessions"
-            findings.add(
-                f"output {at}",
-                f"{which} have a start and an end, and no expressions over them: select "
-                "window.start, and compute the rest when you read the view",
-            )
 
 
 def _add_time_faults(

@@ -11,7 +11,7 @@ from headrace.model.scalars import Scalar, escape_braces
 from headrace.sql.query.expressions import Expressions, check_functions
 from headrace.sql.query.generators import Generator, find_generator, read_generator
 from headrace.sql.query.scopes import Beside, Target, Unknown
-from headrace.sql.query.syntax import Broken, names_nothing, span_of
+from headrace.sql.query.syntax import Broken, span_of
 from headrace.sql.query.trees import Tree, is_path, path_of
 from headrace.sql.text import Refused, identifier, plain_name
 
@@ -50,7 +50,7 @@ def read_outputs(
     expressions: Expressions, select: exp.Select, *, grouped: bool, problems: list[Problem]
 ) -> Outputs:
     """Return the outputs, stars written out; problems are added."""
-    reader = _Reader(expressions, grouped=grouped, needs_names=not names_nothing(select))
+    reader = _Reader(expressions, grouped=grouped)
     for node in select.expressions:
         try:
             reader.read(node)
@@ -61,12 +61,11 @@ def read_outputs(
 
 
 class _Reader:
-    def __init__(self, expressions: Expressions, *, grouped: bool, needs_names: bool) -> None:
+    def __init__(self, expressions: Expressions, *, grouped: bool) -> None:
         self.expressions = expressions
         self.tree = expressions.tree
         self.scope = expressions.scope
         self.grouped = grouped
-        self.needs_names = needs_names
         self.outputs = Outputs()
 
     def read(self, node: exp.Expr) -> None:
@@ -122,7 +121,8 @@ class _Reader:
         target = scope.find(written)
         shown = ".".join(written)
         if isinstance(target, Unknown) or target is None:
-            known = " or ".join(f"{each}.*" for each in scope.qualifiers.values())
+            # A subquery without an alias has no name to write.
+            known = " or ".join(f"{each}.*" for each in scope.qualifiers.values() if each) or "*"
             hint = closest(written[-1], scope.columns.values())
             raise tree.refuse(node, f"{shown}.* names no stream of this view{hint}; write {known}")
         if target.type is None or target.type.kind != "STRUCT":
@@ -202,7 +202,7 @@ class _Reader:
             name, where = _checked(tree, place, str(place.text)), tree.source.location(place.start)
             return Output(name, where, expression, has_alias=True)
         place = tree.first(node)
-        if not self.needs_names and (not is_path(node) or tree.last(node).text in COORDINATES):
+        if scope.is_renamed and (not is_path(node) or tree.last(node).text in COORDINATES):
             return Output(f"column {len(self.outputs.items)}", tree.location(node), node)
         if not is_path(node):
             raise tree.refuse(

@@ -105,6 +105,7 @@ class Scope:
     has_window: bool = False
     outputs: frozenset[str] = field(default_factory=frozenset)  # in lower case, to explain mistakes
     made: list[Beside] = field(default_factory=list)  # by LATERAL VIEW and its kin
+    is_renamed: bool = False  # a column list, or the first query of UNION ALL, names the outputs
     _index: "_Index | None" = None
 
     @property

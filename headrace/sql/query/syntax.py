@@ -13,15 +13,12 @@ __all__ = [
     "WindowTable",
     "complete_spans",
     "has_span",
-    "name_nothing",
-    "names_nothing",
     "set_span",
     "span_of",
     "stamping",
 ]
 
 _SPAN = "span"
-_NAMES_NOTHING = "names nothing"
 
 #: The window functions of FROM, and what their arguments after relation and time are, in order.
 WINDOW_TABLES = {
@@ -69,16 +66,6 @@ class Broken(exp.Expression):
     """What could not be read; that is said already."""
 
     arg_types: ClassVar[dict[str, bool]] = {}
-
-
-def name_nothing(select: exp.Expr) -> None:
-    """Note that the outputs of a SELECT need no names: those of an earlier one count."""
-    select.meta[_NAMES_NOTHING] = True
-
-
-def names_nothing(select: exp.Expr) -> bool:
-    """Whether the outputs of a SELECT need no names."""
-    return bool(select.meta.get(_NAMES_NOTHING))
 
 
 def span_of(node: exp.Expr) -> tuple[int, int]:
