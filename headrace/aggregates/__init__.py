@@ -5,6 +5,7 @@ from functools import partial
 
 from headrace.aggregates.average import average
 from headrace.aggregates.base import TIEBREAK, Aggregate, Arguments, Items, State
+from headrace.aggregates.bits import bits
 from headrace.aggregates.count import count, count_if
 from headrace.aggregates.distinct import average_distinct, count_distinct, total_distinct
 from headrace.aggregates.ends import first, last
@@ -55,6 +56,9 @@ AGGREGATES: dict[str, Callable[[Arguments], Aggregate]] = {
     "approx_top_k": approx_top_k,
     "avg": average,
     "avg_distinct": average_distinct,
+    "bit_and": partial(bits, Merge.BIT_AND),
+    "bit_or": partial(bits, Merge.BIT_OR),
+    "bit_xor": partial(bits, Merge.BIT_XOR),
     "bool_and": all_true,
     "bool_or": any_true,
     "bottomk": least_values,

@@ -20,6 +20,9 @@ class Merge(StrEnum):
     GREATEST = "greatest"
     ALL = "all"  # whether all are true; null: none is known
     ANY = "any"
+    BIT_AND = "bit_and"  # of whole numbers, bit by bit; null: no number
+    BIT_OR = "bit_or"
+    BIT_XOR = "bit_xor"
     MOMENTS = "moments"  # how many, mean, squared distances, by Chan's formula (variance.py)
     CO_MOMENTS = "co_moments"  # the same of pairs, with their products (pairs.py)
     LEAST_N = "least_n"  # of two sorted lists the first n items

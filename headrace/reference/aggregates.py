@@ -9,7 +9,8 @@ said below. When nothing is left, counts are 0, lists are empty and the others a
 - var_pop, var_samp, stddev_pop, stddev_samp: of the values as doubles, without rounding until the
   end; of one value a sample has none. NaN when one of them is no finite number; else infinity
   when one is beyond 1e144.
-- bool_and, bool_or: whether all, or any, are true.
+- bool_and, bool_or: whether all, or any, are true. bit_and, bit_or, bit_xor: the same bit by bit,
+  and whether an odd number of them has a bit.
 - first, last: the value of the record that stands first or last; a null is a value unless
   IGNORE NULLS is written. Records stand by event time, then partition, then offset.
 - min_by, max_by: the value where the other argument is least or greatest, null or not; of equals
@@ -26,9 +27,11 @@ said below. When nothing is left, counts are 0, lists are empty and the others a
 """
 
 import math
+import operator
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
+from functools import reduce
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -48,6 +51,7 @@ __all__ = ["Taken", "aggregate", "argument_of", "result_type"]
 
 _EXACT = Context(prec=200)  # 38 digits times more records than fit into memory
 _MAX_DIGITS = 38
+_BITS = {"bit_and": operator.and_, "bit_or": operator.or_, "bit_xor": operator.xor}
 _LISTS = (
     "collect_list", "collect_set", "collect_set_with_nulls", "first_n", "last_n", "topk",
     "topk_distinct", "bottomk", "bottomk_distinct",
@@ -122,6 +126,8 @@ def aggregate(call: Call, taken: Sequence[Taken], type: pa.DataType) -> object:
         return percentile(counted, Decimal(call.parameters[0]))
     if function in ("min", "max"):
         return _one_zero((min if function == "min" else max)(counted, key=_order))
+    if function in _BITS:
+        return reduce(_BITS[function], counted)
     if function in ("bool_and", "bool_or"):
         return all(counted) if function == "bool_and" else any(counted)
     if function in ("var_pop", "var_samp", "stddev_pop", "stddev_samp"):
@@ -151,7 +157,7 @@ def result_type(function: str, type: pa.DataType, parameters: Sequence[str] = ()
         return pa.int64()
     if function in ("bool_and", "bool_or"):
         return pa.bool_()
-    if function in ("min", "max", "first", "last", "min_by", "max_by", "mode"):
+    if function in ("min", "max", "first", "last", "min_by", "max_by", "mode", *_BITS):
         return pa.list_(type) if parameters else type
     if function in _LISTS:
         return pa.list_(type)

@@ -77,6 +77,7 @@ NUMBERS = [name for name in COLUMNS if column_type(name).is_numeric]
 # Sums of DOUBLE that overflow on their way are not promised.
 SUMMED = [name for name in NUMBERS if not name.startswith("huge")]
 ORDERED = [name for name in COLUMNS if column_type(name).is_orderable]
+INTEGERS = [name for name in COLUMNS if column_type(name).is_integer]
 CONDITIONS = [name for name in COLUMNS if COLUMNS[name][0] == "BOOLEAN"]
 NESTED = [name for name in COLUMNS if not column_type(name).is_orderable]
 KINDS = ["STRING", "no number", "null", *NESTED]
@@ -114,6 +115,7 @@ CASES = [
     *(Case(name, "INT", each, ("5",)) for name in ("min_by", "max_by") for each in RANKS),
     *(Case(name, each, parameters=("6",)) for name in ("topk", "bottomk") for each in ORDERED),
     *(Case("try_sum", name) for name in SUMMED),
+    *(Case(name, each) for name in ("bit_and", "bit_or", "bit_xor") for each in INTEGERS),
     *(Case(function, y, by=x) for function in PAIRED for y, x in PAIRS),
     *(Case(name, y, by=x) for name in ("regr_avgx", "regr_avgy") for y, x in AVERAGED),
     *(Case("regr_count", y, by=x) for y, x in PAIRS),
@@ -297,6 +299,9 @@ SPARKS = [
     (Case("sum_distinct", "few numbers"), "sum(DISTINCT {x})"),
     (Case("avg_distinct", "DECIMAL(3,1)"), "avg(DISTINCT {x})"),
     (Case("try_sum", "INT"), "try_sum({x})"),
+    (Case("bit_and", "few numbers"), "bit_and({x})"),
+    (Case("bit_or", "SMALLINT"), "bit_or({x})"),
+    (Case("bit_xor", "BIGINT"), "bit_xor({x})"),
 ]  # fmt: skip
 
 
@@ -406,6 +411,11 @@ def test_a_sum_past_bigint_fails_when_it_is_read_and_try_sum_is_null() -> None:
         ),
         ("bool_and", "INT", "bool_and needs a condition, not INT; write bool_and(x > 0)"),
         ("bool_or", "STRING", "bool_or needs a condition, not STRING; write bool_or(x > 0)"),
+        (
+            "bit_or",
+            "DOUBLE",
+            "bit_or needs a whole number, not DOUBLE; write bit_or(CAST(... AS BIGINT))",
+        ),
         ("count_if", "BIGINT", "count_if needs a condition, not BIGINT; write count_if(x > 0)"),
     ],
 )

@@ -31,7 +31,7 @@ _KEPT = {
 }
 #: Those that repeated values make no difference to.
 _ALIKE = (
-    "bool_and", "bool_or", "bottomk_distinct", "collect_set", "max", "min",
+    "bit_and", "bit_or", "bool_and", "bool_or", "bottomk_distinct", "collect_set", "max", "min",
     "topk_distinct",
 )  # fmt: skip
 #: What a call with DISTINCT means.

@@ -64,7 +64,7 @@ _OTHER_GENERATORS = {
 }
 _RANKS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
 _OTHER_AGGREGATES = words(
-    "bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg count_min_sketch "
+    "bitmap_construct_agg bitmap_or_agg count_min_sketch "
     "group_concat histogram_numeric hll_sketch_agg "
     "hll_union_agg kurtosis listagg median percentile percentile_cont percentile_disc "
     "quantile schema_of_variant_agg skewness string_agg"

@@ -50,10 +50,10 @@ class OverGroups(Groups):
 
     def _is_known_later(self, node: exp.Expr, scalar: Scalar) -> bool:
         """Whether no record knows the value: it is over an aggregate, or over windows to come."""
-        if any(map(self._is_output, node.find_all(exp.Column))):
-            return True
         if self._written_out(scalar).name in WINDOW_COLUMNS:
             return False  # an edge of a window that was selected as one column
+        if any(map(self._is_output, node.find_all(exp.Column))):
+            return True
         origins = {each for ref in scalar.refs for each in self._origins.get(ref, ())}
         return self._has_many_windows and not origins.isdisjoint(WINDOW_COLUMNS)
 

@@ -54,6 +54,9 @@ MERGES: dict[Merge, tuple[str, Sequence[Any], Any]] = {
                                                   {"by": 2, "at": 3}], {"by": 2, "at": 3}),
     Merge.ALL: ("BOOLEAN", [True, None, False, True], False),
     Merge.ANY: ("BOOLEAN", [False, None, False, False], False),
+    Merge.BIT_AND: ("SMALLINT", [-1, None, 0b1110, 0b0111], 0b0110),
+    Merge.BIT_OR: ("SMALLINT", [0b0001, None, 0b1000, -0x8000], 0b1001 - 0x8000),
+    Merge.BIT_XOR: ("BIGINT", [0b0011, None, 0b0110, -1], -0b0110),
     Merge.MOMENTS: (
         "STRUCT<n: BIGINT, mean: DOUBLE, m2: DOUBLE>",
         # Of 1; of nothing; of 2 and 4; of 5: their mean is 3, their squared distances add up to 10.

@@ -187,7 +187,8 @@ SELECT topk(items, 3) AS a, topk_distinct(items, 3) AS b, TOPKDISTINCT(items, 3)
 CREATE MATERIALIZED VIEW v AS
 SELECT histogram(id) AS a, mode(id) AS b, sum(DISTINCT items) AS c, avg(DISTINCT items) FILTER (WHERE items > 1) AS d,
   mean(distinct items) AS e, try_sum(items) AS f, try_avg(items) AS g, array_agg(DISTINCT id) AS h,
-  collect_list(DISTINCT id, 5) RESPECT NULLS AS i, topk(DISTINCT items, 2) AS j FROM payments
+  collect_list(DISTINCT id, 5) RESPECT NULLS AS i, topk(DISTINCT items, 2) AS j, bit_and(items) AS k, bit_or(items) AS l,
+  bit_xor(items) AS m FROM payments
 -- view: v, 0 us
 -- from: payments
 -- window: none
@@ -201,6 +202,9 @@ SELECT histogram(id) AS a, mode(id) AS b, sum(DISTINCT items) AS c, avg(DISTINCT
 -- call: call_7 = collect_set(id, 1000)
 -- call: call_8 = collect_set_with_nulls(id, 5)
 -- call: call_9 = topk_distinct(items, 2)
+-- call: call_10 = bit_and(items)
+-- call: call_11 = bit_or(items)
+-- call: call_12 = bit_xor(items)
 -- output: a = call_0
 -- output: b = call_1
 -- output: c = call_2
@@ -211,6 +215,9 @@ SELECT histogram(id) AS a, mode(id) AS b, sum(DISTINCT items) AS c, avg(DISTINCT
 -- output: h = call_7
 -- output: i = call_8
 -- output: j = call_9
+-- output: k = call_10
+-- output: l = call_11
+-- output: m = call_12
 
 -- case: two columns together
 CREATE MATERIALIZED VIEW v AS

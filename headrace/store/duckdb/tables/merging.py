@@ -56,6 +56,9 @@ _MERGES = {
     Merge.GREATEST: _Merging("greatest({old}, {new})", "max({x})"),
     Merge.ALL: _Merging("coalesce({old} AND {new}, {old}, {new})", "bool_and({x})"),
     Merge.ANY: _Merging("coalesce({old} OR {new}, {old}, {new})", "bool_or({x})"),
+    Merge.BIT_AND: _Merging("coalesce({old} & {new}, {old}, {new})", "bit_and({x})"),
+    Merge.BIT_OR: _Merging("coalesce({old} | {new}, {old}, {new})", "bit_or({x})"),
+    Merge.BIT_XOR: _Merging("coalesce(xor({old}, {new}), {old}, {new})", "bit_xor({x})"),
     Merge.MOMENTS: _Merging(
         "headrace.merge_moments({old}, {new})",
         "list_reduce(list({x}) FILTER (WHERE {x} IS NOT NULL), "
