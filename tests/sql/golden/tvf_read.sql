@@ -316,3 +316,14 @@ SELECT count(*) AS n, hop(interval '2 second', interval '10 seconds') AS w FROM 
 -- call: call_0 = count()
 -- output: n = call_0
 -- output: w = named_struct('start', _window_start, 'end', _window_end)
+
+-- case: a session as a column of a query within another
+CREATE MATERIALIZED VIEW v AS
+SELECT w FROM (SELECT session(interval '2 second') AS w, count(*) AS n FROM orders GROUP BY w)
+-- view: v, 0 us
+-- from: orders
+-- window: session, gap 2000000 us
+-- call: call_0 = count()
+-- output: w = named_struct('start', _window_start, 'end', _window_end)
+-- output: n = call_0
+-- output: w = w
