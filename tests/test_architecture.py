@@ -49,7 +49,7 @@ ROOMS = [
 #: Where a library may be imported: rooms, or single files.
 LIBRARIES = {
     # The reference translates scalars by itself: it is to share no code with what it judges.
-    "sqlglot": ("sql/", "plan/finals.py", "reference/scalars.py"),
+    "sqlglot": ("sql/", "plan/finals/", "reference/scalars.py"),
     "duckdb": ("store/duckdb/", "schema/", "reference/", "scratch.py"),
 }
 #: Words that one dialect of SQL has and others have not, and where texts may contain them.
@@ -63,7 +63,15 @@ DIALECTS = {
         r"unix_micros|timestamp_micros|named_struct|\bpmod\b|raise_error|_utc_timestamp"
         r"|\bDIV\b|double\('|grouping\(",
         # An aggregate keeps its partial, which is Spark's, beside its merge and its final.
-        ("sql/", "plan/spark/", "aggregates/", "engine/", "reference/scalars.py"),
+        (
+            "sql/",
+            "model/functions.py",  # the names that users write
+            "plan/finals/",
+            "plan/spark/",
+            "aggregates/",
+            "engine/",
+            "reference/scalars.py",
+        ),
     ),
 }
 PURE = {"log", "consume", "schema", "model", "time", "aggregates", "operators", "reference"}

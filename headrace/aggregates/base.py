@@ -42,7 +42,10 @@ class Arguments:
 
 @dataclass(frozen=True)
 class State:
-    """One column of an aggregate's state; `most` is how many items a list of LEAST_N keeps."""
+    """One column of an aggregate's state.
+
+    `most` is how many items a list of LEAST_N or GREATEST_N keeps.
+    """
 
     type: DataType
     partial: str
@@ -55,12 +58,13 @@ class Items:
     """The rows that an aggregate keeps of a group, one per item.
 
     `item` is Spark SQL over the columns that a partial may use; NULL: the record adds to none.
-    With `keep`, a group keeps as many rows: those that the first state is least of.
+    With `keep`, a group keeps as many rows: those that the first state is least, or greatest, of.
     """
 
     item: str
     type: DataType
     keep: int | None = None
+    keeps_greatest: bool = False
 
 
 @dataclass(frozen=True)

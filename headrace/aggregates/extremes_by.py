@@ -2,6 +2,9 @@
 
 Of records with equal y, min_by takes the earliest and max_by the latest, by event time, partition
 and offset. Records whose y is null do not count; x may be null.
+
+min_by(x, y, n) and max_by(x, y, n): the list of x where y is the n least, or greatest, in the order
+in which the calls without n would take them: min_by by y upwards, max_by downwards.
 """
 
 from headrace.aggregates.base import Aggregate, Arguments, State
@@ -13,15 +16,15 @@ __all__ = ["greatest_by", "least_by"]
 
 def least_by(arguments: Arguments) -> Aggregate:
     """Return min_by over two arguments. ValueError: the second has no order."""
-    return _extreme_by("min", Merge.LEAST, arguments)
+    return _extreme_by("min", Merge.LEAST, Merge.LEAST_N, arguments)
 
 
 def greatest_by(arguments: Arguments) -> Aggregate:
     """Return max_by over two arguments. ValueError: the second has no order."""
-    return _extreme_by("max", Merge.GREATEST, arguments)
+    return _extreme_by("max", Merge.GREATEST, Merge.GREATEST_N, arguments)
 
 
-def _extreme_by(function: str, merge: Merge, arguments: Arguments) -> Aggregate:
+def _extreme_by(function: str, one: Merge, many: Merge, arguments: Arguments) -> Aggregate:
     value, by = arguments.value, arguments.by
     assert value is not None
     assert by is not None
@@ -35,7 +38,11 @@ def _extreme_by(function: str, merge: Merge, arguments: Arguments) -> Aggregate:
     )
     order = "CASE WHEN {y} IS NOT NULL THEN struct({y}, {tiebreak}) END"
     kept = "named_struct('by', {y}, 'tiebreak', {tiebreak}, 'value', {x})"
-    partial = f"{function}_by({kept}, {order})"
     # States compare field by field: by y, then by the tie-break, which no two records share.
-    state = State(type, partial, merge)
-    return Aggregate((state,), Final.PICKED, value)
+    if not arguments.parameters:
+        state = State(type, f"{function}_by({kept}, {order})", one)
+        return Aggregate((state,), Final.PICKED, value)
+    [count] = arguments.parameters
+    partial = f"coalesce({function}_by({kept}, {order}, {count}), array())"
+    state = State(DataType("ARRAY", parts=(type,)), partial, many, most=int(count))
+    return Aggregate((state,), Final.PICKED_EACH, DataType("ARRAY", parts=(value,)))

@@ -6,13 +6,16 @@ right whatever the cut. (A BIGINT sum in Spark would fail in one cut and not in 
 The state of a DOUBLE sum holds the sum of absolute values too, its *size*. Without it nobody could
 tell a sum that lost a record from one whose values cancel out: of 1e16, 1, 1 and -1e16 one cut
 makes 2, another 0, and both are right to 1e-16 of the size.
+
+try_sum(x): the same, and null where the sum does not fit its type. What counts is the sum of all
+values, not what any part of them adds up to.
 """
 
 from headrace.aggregates.base import Aggregate, Arguments, State
 from headrace.aggregates.words import Final, Merge
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["MAX_SUM_DIGITS", "sum_state", "total"]
+__all__ = ["MAX_SUM_DIGITS", "sum_state", "total", "total_or_null"]
 
 #: A sum of p digits needs p + 10 in Spark and may use 38.
 MAX_SUM_DIGITS = 28
@@ -27,14 +30,22 @@ _DOUBLE_SUM = State(
 
 def total(arguments: Arguments) -> Aggregate:
     """Return sum over an argument. ValueError: not a number, or a decimal too wide to be exact."""
-    argument = arguments.value
-    state = sum_state("sum", argument)
+    return _total("sum", Final.SUM, arguments.value)
+
+
+def total_or_null(arguments: Arguments) -> Aggregate:
+    """Return try_sum over an argument. ValueError: as sum does."""
+    return _total("try_sum", Final.TRY_SUM, arguments.value)
+
+
+def _total(function: str, final: Final, argument: DataType | None) -> Aggregate:
+    state = sum_state(function, argument)
     assert argument is not None
     if argument.is_integer:
-        return Aggregate((state,), Final.SUM, parse_type("BIGINT"))
+        return Aggregate((state,), final, parse_type("BIGINT"))
     if argument.kind == "DECIMAL":
         type = parse_type(f"DECIMAL({argument.precision + 10},{argument.scale})")
-        return Aggregate((state,), Final.SUM, type)
+        return Aggregate((state,), final, type)
     return Aggregate((state,), Final.TOTAL, parse_type("DOUBLE"))
 
 

@@ -11,6 +11,7 @@ import typer
 
 from headrace.cli.ask import audit, explain, sql
 from headrace.cli.demo.command import demo
+from headrace.cli.excerpts import excerpt
 from headrace.cli.init import init
 from headrace.cli.interrupts import INTERRUPTED
 from headrace.cli.lateness import lateness
@@ -83,6 +84,9 @@ def call(arguments: list[str]) -> int:
     except DefinitionError as error:
         for problem in error.problems:
             note(f"error: {problem}")
+            text = error.texts.get(problem.location.file)
+            for line in () if text is None else excerpt(text, problem.location):
+                note(line)
         count = len(error.problems)
         note(f"{count} problem{'s' if count > 1 else ''}; nothing was started")
         return error.exit_code

@@ -10,10 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["STORE_FUNCTIONS", "Scalar", "columns_of", "escape_braces"]
-
-#: The functions over aggregates that mean the same in Spark and in every store.
-STORE_FUNCTIONS = frozenset({"abs", "cast", "coalesce", "if", "ifnull", "nullif", "nvl"})
+__all__ = ["Scalar", "columns_of", "escape_braces"]
 
 _HOLE = re.compile(r"\{\{|\}\}|\{(\d+)\}")
 #: A window as one column: `.start` and `.end` of it are the columns that it is made of.

@@ -63,9 +63,13 @@ def grouped_table(
     placement = placement_of(query.window)
     keys = [TableColumn(key.name, types[key.name]) for key in query.keys]
     for key in query.keys:
-        if not types[key.name].is_orderable:
+        if not types[key.name].is_comparable:
             found = types[key.name].sql
-            raise refuse(view, f"GROUP BY {key.expression} is {found}; group by a field of it")
+            raise refuse(
+                view,
+                f"GROUP BY {key.expression} is {found}: a MAP is no key; group by an entry of it, "
+                f"or by array_sort(map_entries(...))",
+            )
         _refuse_two_zeros(view, key, types)
     aggregates = aggregates_of(view, query, types)
     states = [
@@ -113,6 +117,7 @@ def items_table(
         placement,
         part=items_part(call),
         keep=aggregate.items.keep,
+        keeps_greatest=aggregate.items.keeps_greatest,
     )
 
 
@@ -192,7 +197,7 @@ def _names(
 def _refuse_two_zeros(view: View, key: Key, types: Mapping[str, DataType]) -> None:
     """Refuse a key that 0.0 and -0.0, which are one group, could make two groups of."""
     for base in shape_of(view).keys:
-        if base.name in key.over and types[base.name].kind in ("FLOAT", "DOUBLE"):
+        if base.name in key.over and types[base.name].has_two_zeros:
             raise refuse(
                 view,
                 f"{key.expression} may not be the same for all of a group: {base.expression} is "

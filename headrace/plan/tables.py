@@ -21,7 +21,7 @@ EVENTS = "_events"
 class TableColumn:
     """A column. `merge` says how two states become one; None: it is part of the key.
 
-    `most` is how many items LEAST_N keeps.
+    `most` is how many items LEAST_N and GREATEST_N keep.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Table:
 
     `children` are tables of items beside it, one for each `part`; they merge and leave as it does.
     The last column of a child's key is its `item`. With `keep`, as many items of a group are kept,
-    those that the first state is least of.
+    those that the first state is least or, with `keeps_greatest`, greatest of.
     """
 
     view: str
@@ -87,6 +87,7 @@ class Table:
     retention_us: int | None = None
     part: str = ""
     keep: int | None = None
+    keeps_greatest: bool = False
     children: tuple["Table", ...] = ()
 
     @property

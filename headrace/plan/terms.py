@@ -5,45 +5,11 @@ Spark gives every part of it. What has no word here is not a store's to evaluate
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
+from headrace.model.operators import Operator
 from headrace.schema.types import DataType
 
 __all__ = ["Literal", "Operation", "Operator", "Reference", "Term"]
-
-
-class Operator(StrEnum):
-    """What is done with the operands. Numbers are as in Spark with ANSI on: what overflows fails.
-
-    NULL operands give NULL unless it says otherwise.
-    """
-
-    ADD = "+"
-    SUBTRACT = "-"
-    MULTIPLY = "*"
-    DIVIDE = "/"  # as DOUBLE; by zero it fails, unless there is NULL to divide
-    NEGATE = "negate"
-    ABSOLUTE = "abs"
-    EQUAL = "="
-    NOT_EQUAL = "<>"
-    LESS = "<"
-    LESS_OR_EQUAL = "<="
-    GREATER = ">"
-    GREATER_OR_EQUAL = ">="
-    SAME = "<=>"  # NULL is the same as NULL; never NULL
-    BETWEEN = "between"  # value, low, high
-    IN = "in"  # value, candidates
-    AND = "and"
-    OR = "or"
-    NOT = "not"
-    IS_NULL = "is null"
-    IS_TRUE = "is true"
-    IS_FALSE = "is false"
-    COALESCE = "coalesce"
-    NULL_IF = "nullif"
-    CASE = "case"  # condition, value, condition, value, ..., perhaps what holds otherwise
-    CASE_OF = "case of"  # what is compared, then as CASE with candidates for conditions
-    CAST = "cast"  # to the operation's own type
 
 
 @dataclass(frozen=True)
@@ -56,13 +22,14 @@ class Reference:
 
 @dataclass(frozen=True)
 class Literal:
-    """A value as it is written: digits, a text, true or false; None is NULL.
+    """A value as it is written: digits, a text, true or false; None is NULL, which has no type.
 
     A text beside a DATE or TIMESTAMP is written so that it can only be read in one way.
     """
 
     value: str | bool | None
     is_text: bool = False
+    type: DataType | None = None
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ def find_project(start: Path) -> Path:
 def open_project(folder: Path) -> OpenProject:
     """Read settings and definitions. DefinitionError: carries the problems of both."""
     problems: list[Problem] = []
+    texts: dict[str, str] = {}
     config = definitions = None
     try:
         config = read_config(folder)
@@ -49,8 +50,9 @@ def open_project(folder: Path) -> OpenProject:
         definitions = read_definitions(folder)
     except DefinitionError as error:
         problems += error.problems
+        texts |= error.texts
     if config is None or definitions is None:
-        raise DefinitionError(problems)
+        raise DefinitionError(problems, texts)
     return OpenProject(config, definitions)
 
 
@@ -72,7 +74,7 @@ def read_definitions(folder: Path) -> "Project":
     try:
         project = parse_project(sources)
     except DefinitionError as error:
-        raise DefinitionError([*problems, *error.problems]) from error
+        raise DefinitionError([*problems, *error.problems], error.texts) from error
     if problems:
         raise DefinitionError(problems)
     return project

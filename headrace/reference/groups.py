@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from headrace.model.nodes import WINDOW_COLUMNS, Aggregate, call_column, key_column
 from headrace.model.scalars import Scalar
-from headrace.reference.aggregates import Taken, aggregate, result_type
+from headrace.reference.aggregates import Taken, aggregate, argument_of, result_type
 from headrace.reference.placing import TIMESTAMP, Placed, count_placed, edges_of, place_rows
 from headrace.reference.relations import Part, Question, Relation, Row
 from headrace.reference.windows import Span
@@ -91,8 +91,9 @@ def _rows(node: Aggregate, groups: Sequence[_Group], types: Sequence[pa.DataType
             row[key_column(number)] = group.keys[number]
     for number, call in enumerate(node.calls):
         at = len(node.keys) + 3 * number  # three values are asked for every call
-        type = types[at + 1]
-        schema = schema.append(_field(call_column(number), result_type(call.function, type)))
+        type = types[at + 1 + argument_of(call.function)]
+        kind = result_type(call.function, type, call.parameters)
+        schema = schema.append(_field(call_column(number), kind))
         for row, group in zip(values, groups, strict=True):
             taken = [
                 Taken(each.values[at + 1], each.values[at + 2], _standing(each.row))
@@ -128,6 +129,10 @@ def _canonical(value: object) -> object:
     """Return a key's value as SQL groups it: all NaN are one, and so are 0.0 and -0.0."""
     if isinstance(value, float):
         return math.nan if math.isnan(value) else value + 0.0
+    if isinstance(value, list):
+        return [_canonical(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _canonical(each) for name, each in value.items()}
     return value
 
 

@@ -4,6 +4,8 @@
 - collect_set: the different values, by the place of the first record of each, the first n of them.
 - approx_top_k: the k values that occur most often, with how often; of equals the lesser come first,
   and null before all.
+- histogram: how often each value occurs, in the order of the values. mode: the value that occurs
+  most often, of equals the least.
 - approx_percentile: the value of rank p * n, rounded up and at least 1, put to the middle of the
   bucket of 1 % to either side that it lies in.
 - approx_count_distinct: the estimate of HyperLogLog with 4,096 registers over the values' hashes.
@@ -19,7 +21,7 @@ import pyarrow as pa
 
 from headrace.reference.hashes import hash_of
 
-__all__ = ["collect_set", "count_distinct", "estimate_distinct", "percentile", "top"]
+__all__ = ["collect_set", "count_distinct", "estimate_distinct", "histogram", "percentile", "top"]
 
 _REGISTERS = 4096
 _BITS = 52  # of a hash that do not choose the register
@@ -31,6 +33,10 @@ def canonical(value: Any) -> Any:
     """Return a value as SQL groups it, fit to be a key of a dict."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else value + 0.0
+    if isinstance(value, list):
+        return tuple(canonical(each) for each in value)
+    if isinstance(value, dict):
+        return tuple(canonical(each) for each in value.values())
     return value
 
 
@@ -44,6 +50,10 @@ def order(value: Any) -> Any:
 
 
 def _one_zero(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_one_zero(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _one_zero(each) for name, each in value.items()}
     return value + 0.0 if isinstance(value, float) else value
 
 
@@ -66,6 +76,12 @@ def top(values: Sequence[Any], count: int) -> list[dict[str, Any]]:
     kept = {canonical(value): _one_zero(value) for value in values}
     ranked = sorted(kept, key=lambda key: (-times[key], order(kept[key])))
     return [{"item": kept[key], "count": times[key]} for key in ranked[:count]]
+
+
+def histogram(values: Sequence[Any]) -> list[tuple[Any, int]]:
+    """Return the entries of a map from every value to how often it occurs; none is null."""
+    counted = [(each["item"], each["count"]) for each in top(values, len(values))]
+    return sorted(counted, key=lambda entry: order(entry[0]))
 
 
 def percentile(values: Sequence[Any], share: Decimal) -> float:

@@ -169,13 +169,23 @@ class DataType:
 
     @property
     def is_orderable(self) -> bool:
-        """Whether its values can be compared and be keys: every type without types within it."""
+        """Whether its values have an order: every type without types within it."""
         return self.kind not in _NESTED
 
     @property
     def holds_timestamp(self) -> bool:
         """Whether it is a TIMESTAMP, or has one within it."""
         return self.kind == "TIMESTAMP" or any(part.holds_timestamp for part in self.parts)
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether its values can be told apart and be keys: all but a MAP and what holds one."""
+        return self.kind != "MAP" and all(part.is_comparable for part in self.parts)
+
+    @property
+    def has_two_zeros(self) -> bool:
+        """Whether equal values may look different: 0.0 and -0.0, also within others."""
+        return self.kind in ("FLOAT", "DOUBLE") or any(part.has_two_zeros for part in self.parts)
 
     @cached_property
     def sql(self) -> str:

@@ -8,6 +8,7 @@ Promises:
 - A definition carries its statement as written, for people; nothing behind this room parses it.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -34,12 +35,16 @@ _VIEW_OVER_VIEW = (
 _FROM_SINK = "{0} is a sink, which only writes; read what {1} reads"
 
 
-def parse_project(sources: Mapping[str, str]) -> Project:
+def parse_project(
+    sources: Mapping[str, str], *, environment: Mapping[str, str] | None = None
+) -> Project:
     """Return the project that the files define, from file name to SQL text.
 
+    `environment` has the variables that options may name; None: those of the process.
     DefinitionError: carries every problem of every file.
     """
-    return on_own_stack(lambda: _Files(sources).project())
+    variables = os.environ if environment is None else environment
+    return on_own_stack(lambda: _Files(sources, variables).project())
 
 
 @dataclass
@@ -47,6 +52,7 @@ class _Files:
     """The definitions of all files, as they are read."""
 
     sources: Mapping[str, str]
+    environment: Mapping[str, str]
     problems: list[Problem] = field(default_factory=list)
     #: What each name is to FROM; the first of two definitions counts, and None was refused.
     entries: dict[str, Entry] = field(default_factory=dict)
@@ -77,13 +83,13 @@ class _Files:
         whole = self.whole and len(read) == len(found)
         self.problems += validate_project(project, whole=whole, refused=unread)
         if self.problems:
-            raise DefinitionError(list(dict.fromkeys(self.problems)))
+            raise DefinitionError(list(dict.fromkeys(self.problems)), self.sources)
         return project
 
     def _statements(self) -> list[Statement]:
         statements: list[Statement] = []
         for file, text in self.sources.items():
-            source = Source(file, text)
+            source = Source(file, text, self.environment)
             try:
                 statements += split_statements(source, source.tokenize())
             except Refused as refused:

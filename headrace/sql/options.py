@@ -1,5 +1,10 @@
-"""`WITH (name = 'value', ...)`: the options of a statement."""
+"""`WITH (name = 'value', ...)`: the options of a statement.
 
+`${NAME}` in a value stands for an environment variable, and `$${` for `${` itself. Queries know no
+variables: what a query says is in its file alone.
+"""
+
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,17 +24,18 @@ _LATER = {
 }
 
 
+#: `$${`, `${NAME}`, or a `${` that does not end.
+_REFERENCE = re.compile(r"\$\$\{|\$\{(?:([^}]*)\})?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
 @dataclass(frozen=True)
 class Option:
     """One option: where it stands, and its value."""
 
     name: Token
     value: Token
-
-    @property
-    def text(self) -> str:
-        """The value as the user meant it, without quotes."""
-        return str(self.value.text)
+    text: str  # the value as the user meant it, without quotes, variables replaced
 
 
 def read_options(
@@ -82,12 +88,37 @@ def _read_option(source: Source, tokens: Sequence[Token]) -> Option:
     if value is None or value.token_type != TokenType.STRING or len(tokens) != 3:
         # Named before its value is judged: `versioned = true` is refused for what it is.
         if str(name.text).lower() in _LATER and value is not None:
-            return Option(name, value)
+            return Option(name, value, "")
         raise source.refuse(
             value or name,
             f"the value of option {name.text} is written in quotes: {name.text.lower()} = '...'",
         )
-    return Option(name, value)
+    return Option(name, value, _with_variables(source, name, value))
+
+
+def _with_variables(source: Source, name: Token, value: Token) -> str:
+    """Return an option's value with its variables replaced. Refused: one is not set."""
+    option = str(name.text).lower()
+
+    def replace(found: re.Match[str]) -> str:
+        if found[0] == "$${":
+            return "${"
+        variable = found[1]
+        if variable is None or not _VARIABLE.fullmatch(variable):
+            raise source.refuse(
+                value,
+                f"option {option}: {found[0]} names no environment variable; write ${{NAME}}, with "
+                "letters, digits and underscores, or $${ for the characters themselves",
+            )
+        if variable not in source.environment:
+            raise source.refuse(
+                value,
+                f"option {option}: the environment variable {variable} is not set; set it where "
+                "the project is read, or write $${ for the characters themselves",
+            )
+        return source.environment[variable]
+
+    return _REFERENCE.sub(replace, str(value.text))
 
 
 def _unknown(name: str, statement: str, known: Sequence[str]) -> str:

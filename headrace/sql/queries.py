@@ -20,6 +20,7 @@ from headrace.sql.query.relations import name_columns, repeated_columns
 from headrace.sql.query.scopes import Relation
 from headrace.sql.query.trees import Tree
 from headrace.sql.statements import Cursor, Statement, split_commas
+from headrace.sql.text import word
 
 __all__ = ["DERIVED_OPTIONS", "Unbound", "bind_queries", "is_derived", "read_named_query"]
 
@@ -39,11 +40,8 @@ class Unbound:
 
 def is_derived(cursor: Cursor) -> bool:
     """Whether CREATE STREAM goes on with a query; the cursor stands at the name."""
-    ahead = Cursor(cursor.source, cursor.tokens)
-    ahead.at = cursor.at + 1
-    if not ahead.accept("WITH"):
-        return ahead.next_is("AS")
-    return any(ahead.next_is("AS") for ahead.at in range(ahead.at, len(ahead.tokens)))
+    behind = [word(token) for token in cursor.tokens[cursor.at + 1 :]]
+    return behind[:1] == ["AS"] or (behind[:1] == ["WITH"] and "AS" in behind)
 
 
 def read_named_query(
@@ -165,7 +163,7 @@ class _Definitions:
         query = self.queries[name]
         names = Names(self.definitions, self.streams, self.whole)
         problems: list[Problem] = []
-        relation = read_query(query.tree, names, problems)
+        relation = read_query(query.tree, names, problems, is_renamed=bool(query.columns))
         if names.waiting:
             return names.waiting
         if relation is not None:

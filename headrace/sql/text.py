@@ -10,7 +10,7 @@ Promises:
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -73,10 +73,11 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """One file of definitions."""
+    """One file of definitions, and the environment variables that its options may name."""
 
     file: str
     text: str
+    environment: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def _line_starts(self) -> list[int]:

@@ -63,6 +63,7 @@ COLUMNS: dict[str, tuple[str, Draw]] = {
     "large": ("DOUBLE", lambda rng: rng.choice([1e144, -1e144, 9e143])),
     "close": ("DOUBLE", lambda rng: 1e9 + rng.random()),
     "cancelling": ("DOUBLE", lambda _: 1.0),
+    "same": ("DOUBLE", lambda _: 0.1),
     "few": ("STRING", words("ab", 2)),
     "few numbers": ("INT", lambda rng: rng.randint(0, 3)),
     "few doubles": ("DOUBLE", lambda rng: rng.choice([math.nan, 0.0, -0.0, 1.0])),
@@ -72,6 +73,17 @@ COLUMNS: dict[str, tuple[str, Draw]] = {
     "null condition": ("BOOLEAN", lambda _: None),
     "ARRAY": ("ARRAY<INT>", lambda rng: [rng.randint(0, 3) for _ in range(rng.randint(0, 2))]),
     "MAP": ("MAP<STRING, INT>", lambda rng: [("a", rng.randint(0, 3))]),
+    "few arrays": (
+        "ARRAY<DOUBLE>",
+        lambda rng: rng.choice([[], [None], [0.0], [-0.0], [math.nan]]),
+    ),
+    "few structs": (
+        "STRUCT<a: DOUBLE, `b c`: ARRAY<STRUCT<d: STRING>>>",
+        lambda rng: {
+            "a": rng.choice([None, 0.0, -0.0, math.nan]),
+            "b c": rng.choice([None, [None], [{"d": None}], [{"d": "e"}]]),
+        },
+    ),
     "STRUCT": ("STRUCT<a: INT, b: STRING>", lambda rng: {"a": rng.randint(0, 3), "b": None}),
 }
 

@@ -101,6 +101,34 @@ def test_a_sum_is_judged_by_the_size_of_what_was_added(
         assert (compare_states(table, one, other) == []) is same
 
 
+@pytest.mark.parametrize(
+    ("recorded", "replayed", "same"),
+    [
+        ((3, 1e9, 2.0, 2.0, 8.0, 4.0), (3, 1e9 + 1e-7, 2.0, 2.0 + 1e-6, 8.0, 4.0 + 1e-6), True),
+        ((3, None, None, NAN, NAN, NAN), (3, None, None, NAN, NAN, NAN), True),
+        ((3, 0.0, 2.0, 0.0, 8.0, 0.0), (3, 0.0, 2.0, 0.0, 8.0, 0.0), True),
+        ((3, 1.0, 2.0, 2.0, 8.0, 4.0), (3, 1.0, 2.0, 2.0, 8.0, 4.001), False),
+        ((3, 1.0, 2.0, 2.0, 8.0, 4.0), (3, 1.0, 2.001, 2.0, 8.0, 4.0), False),
+        ((3, 1.0, 2.0, 2.0, 8.0, 4.0), (3, 1.0, 2.0, 2.001, 8.0, 4.0), False),
+        ((3, 1.0, 2.0, 2.0, 8.0, 4.0), (4, 1.0, 2.0, 2.0, 8.0, 4.0), False),
+        ((3, 1.0, 2.0, 2.0, 8.0, 4.0), (3, None, None, NAN, NAN, NAN), False),
+        ((3, 1.0, 2.0, 2.0, 8.0, 4.0), None, False),
+    ],
+)
+def test_pairs_are_judged_by_the_size_of_both(
+    recorded: tuple[float | None, ...], replayed: tuple[float | None, ...] | None, same: bool
+) -> None:
+    state = AGGREGATES["corr"](Arguments(parse_type("DOUBLE"), parse_type("DOUBLE"))).states[0]
+    columns = (TableColumn("k", parse_type("INT")), TableColumn("a0_0", state.type, state.merge))
+    table = Table("v", "v1", columns, Forever())
+    rows = [
+        row(table, None if each is None else dict(zip(state.type.names, each, strict=True)))
+        for each in (recorded, replayed)
+    ]
+    for one, other in (rows, rows[::-1]):
+        assert (compare_states(table, one, other) == []) is same
+
+
 @pytest.mark.parametrize("function", ["min", "max"])
 def test_an_extreme_is_one_of_the_values_to_the_last_digit(function: str) -> None:
     table = table_of(function)

@@ -59,14 +59,22 @@ class Case:
 
 NUMBERS = ["BIGINT", "INT", "DECIMAL(28,4)", "DOUBLE", "no number", "few doubles", "large", "null"]
 KINDS = ["STRING", "few", "no number", "few doubles", "DECIMAL(3,1)", "TIMESTAMP", "null"]
+NESTED = ["few arrays", "few structs", "ARRAY", "STRUCT"]
+SUMMED = [
+    "BIGINT", "INT", "DECIMAL(24,10)", "DECIMAL(3,1)", "DOUBLE", "FLOAT", "few doubles", "null",
+]  # fmt: skip
 CASES = [
-    *(Case("count_distinct", name) for name in KINDS),
+    *(Case("count_distinct", name) for name in (*KINDS, *NESTED)),
     *(Case("approx_count_distinct", name) for name in COLUMNS if column_type(name).is_orderable),
     *(Case("approx_percentile", name, ("0.5",)) for name in NUMBERS),
     *(Case("approx_percentile", "DOUBLE", (share,)) for share in ("0", "0.999", "1")),
     *(Case("approx_top_k", name, ("3",)) for name in KINDS),
-    *(Case("collect_set", name, ("3",)) for name in KINDS),
+    *(Case("collect_set", name, ("3",)) for name in (*KINDS, *NESTED)),
     Case("collect_set", "few", ("1000",)),
+    *(Case("collect_set_with_nulls", name, ("3",)) for name in (*KINDS, *NESTED)),
+    *(Case(name, each, ("3",)) for name in ("topk_distinct", "bottomk_distinct") for each in KINDS),
+    *(Case(name, each) for name in ("histogram", "mode") for each in KINDS),
+    *(Case(name, each) for name in ("sum_distinct", "avg_distinct") for each in SUMMED),
 ]
 
 
@@ -183,8 +191,15 @@ def test_every_aggregate_with_items_is_tried() -> None:
         "approx_count_distinct",
         "approx_percentile",
         "approx_top_k",
+        "avg_distinct",
+        "bottomk_distinct",
         "collect_set",
+        "collect_set_with_nulls",
         "count_distinct",
+        "histogram",
+        "mode",
+        "sum_distinct",
+        "topk_distinct",
     }
 
 
@@ -276,12 +291,28 @@ def test_the_references_hash_is_sparks(spark: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("function", "name"),
+    [("count_distinct", "count(DISTINCT x)"), ("collect_set", "collect_set")],
+)
+def test_maps_cannot_be_told_apart(function: str, name: str) -> None:
+    type = parse_type("ARRAY<STRUCT<a: MAP<STRING, INT>>>")
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the text is compared
+        AGGREGATES[function](Arguments(type, None, ("1",)))
+    assert str(error.value) == (
+        f"{name} cannot tell values of {type.sql} apart: a MAP has no order; write "
+        "array_sort(map_entries(...)) in its place"
+    )
+
+
+@pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("count_distinct", "count(DISTINCT x) takes single values, not ARRAY<INT>; pick a field"),
         ("approx_count_distinct", "approx_count_distinct takes single values, not ARRAY<INT>"),
         ("approx_top_k", "approx_top_k takes single values, not ARRAY<INT>; pick a field of it"),
-        ("collect_set", "collect_set takes single values, not ARRAY<INT>; pick a field of it"),
+        ("histogram", "histogram takes single values, not ARRAY<INT>; pick a field of it"),
+        ("mode", "mode takes single values, not ARRAY<INT>; pick a field of it"),
+        ("topk_distinct", "topk_distinct needs a value with an order, not ARRAY<INT>; pick a "),
+        ("sum_distinct", "sum needs a number, not ARRAY<INT>; write sum(CAST(... AS DECIMAL(18,2"),
         ("approx_percentile", "approx_percentile needs a number, not ARRAY<INT>; write approx_"),
     ],
 )

@@ -5,6 +5,7 @@ audit, which replays the log in one piece, must find the same states.
 """
 
 import math
+from decimal import Decimal
 
 import pytest
 from agreement import assert_agrees_with_the_reference
@@ -56,7 +57,10 @@ SELECT sensor, var_pop(x) AS spread, stddev(x) AS deviation, bool_and(ok) AS eve
   last(n) IGNORE NULLS AS last_known, first(tags) FILTER (WHERE x > 1) AS tags,
   min_by(ts, n) AS least, max_by(x, n) AS latest_of_most, max_by(n, x) AS at_most,
   collect_list(n) AS all_n, collect_list(n, 2) AS two, count(*) FILTER (WHERE x > 2) AS large,
-  sum(n) FILTER (WHERE ok) AS good, max(x) FILTER (WHERE x > 100) AS none
+  sum(n) FILTER (WHERE ok) AS good, max(x) FILTER (WHERE x > 100) AS none,
+  covar_pop(x, second(ts)) AS together, corr(x, second(ts)) AS along, regr_count(x, n) AS pairs,
+  regr_slope(x, second(ts)) AS slope, regr_avgx(x, n) AS mean_n, corr(x, 1.5D) AS constant,
+  regr_r2(x, n) FILTER (WHERE x > 100) AS no_pairs
 FROM readings GROUP BY sensor HAVING count(*) FILTER (WHERE n > 5) = 0
 """,
         gear,
@@ -64,6 +68,10 @@ FROM readings GROUP BY sensor HAVING count(*) FILTER (WHERE n > 5) = 0
     first, second = rows
     assert first.pop("least").isoformat() == "2026-01-01T12:00:05+00:00"
     assert math.isclose(first.pop("spread"), 8 / 3)
+    # At the seconds 1, 4 and 5 x is 1, 5 and 3.
+    assert math.isclose(first.pop("together"), 2)
+    assert math.isclose(first.pop("along"), 6 / math.sqrt(8 * 26 / 3))
+    assert math.isclose(first.pop("slope"), 9 / 13)
     assert first == {
         "sensor": "a",
         "deviation": 2.0,
@@ -81,6 +89,10 @@ FROM readings GROUP BY sensor HAVING count(*) FILTER (WHERE n > 5) = 0
         "large": 2,
         "good": 3,
         "none": None,
+        "pairs": 3,
+        "mean_n": 2.0,
+        "constant": None,
+        "no_pairs": None,
     }
     assert second == {
         "sensor": "b",
@@ -101,6 +113,13 @@ FROM readings GROUP BY sensor HAVING count(*) FILTER (WHERE n > 5) = 0
         "large": 0,
         "good": None,
         "none": None,
+        "together": 0.0,
+        "along": None,
+        "slope": None,
+        "pairs": 0,
+        "mean_n": None,
+        "constant": None,
+        "no_pairs": None,
     }
 
 
@@ -148,13 +167,67 @@ FROM readings GROUP BY sensor HAVING count(DISTINCT x) > 0
 
 
 @pytest.mark.parametrize("gear", ["short", "long"])
+def test_lists_and_frequencies_are_what_they_are_by_hand(gear: str) -> None:
+    [row, _] = play(
+        """
+CREATE MATERIALIZED VIEW v AS
+SELECT sensor, first_n(n, 3) AS first_three, last_n(n, 3) AS last_three, any_value(n) AS any_n,
+  last_n(n, 3) IGNORE NULLS AS last_known, collect_list(x) RESPECT NULLS AS all_x,
+  collect_set(x, 3) RESPECT NULLS AS set_x, collect_list(DISTINCT n) AS set_n,
+  topk(n, 3) AS top, topk_distinct(n, 2) AS top_different, bottomk(n, 2) AS bottom,
+  bottomk_distinct(n, 9) AS bottom_different, max_by(x, n, 3) AS at_most,
+  min_by(x, n, 2) AS at_least,
+  histogram(n) AS counts, histogram(sensor) AS sensors, mode(n) AS usual, mode(ok) AS usual_ok,
+  sum(DISTINCT n) AS total, avg(DISTINCT n) AS mean, sum(DISTINCT x) FILTER (WHERE n > 1) AS some,
+  avg(DISTINCT CAST(n AS DECIMAL(5,1))) AS exact, try_sum(n) AS added,
+  histogram(n) FILTER (WHERE n > 99) AS no_counts, mode(n) FILTER (WHERE n > 99) AS no_mode,
+  topk(n, 2) FILTER (WHERE n > 99) AS no_top, sum(DISTINCT n) FILTER (WHERE n > 99) AS no_total
+FROM readings GROUP BY sensor
+""",
+        gear,
+    )
+    # In the order of time: n is 3, 1, 3, 0 and null, x is 1, null, 5, 3 and null.
+    assert row == {
+        "sensor": "a",
+        "first_three": [3, 1, 3],
+        "last_three": [3, 0, None],
+        "any_n": 3,
+        "last_known": [1, 3, 0],
+        "all_x": [1.0, None, 5.0, 3.0, None],
+        "set_x": [1.0, None, 5.0],
+        "set_n": [3, 1, 0],
+        "top": [3, 3, 1],
+        "top_different": [3, 1],
+        "bottom": [0, 1],
+        "bottom_different": [0, 1, 3],
+        "at_most": [5.0, 1.0, None],
+        "at_least": [3.0, None],
+        "counts": [(0, 1), (1, 1), (3, 2)],
+        "sensors": [("a", 5)],
+        "usual": 3,
+        "usual_ok": True,
+        "total": 4,
+        "mean": 4 / 3,
+        "some": 6.0,
+        "exact": Decimal("1.33333"),
+        "added": 7,
+        "no_counts": [],
+        "no_mode": None,
+        "no_top": [],
+        "no_total": None,
+    }
+
+
+@pytest.mark.parametrize("gear", ["short", "long"])
 def test_a_window_of_panes_has_the_items_of_all_of_them(gear: str) -> None:
     rows = play(
         """
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS start, count(DISTINCT n) AS different,
   approx_percentile(n, 1) AS most, approx_top_k(n, 1) AS top, collect_set(n, 2) AS two,
-  collect_list(n) AS listed, first(n) AS first, var_pop(n) AS spread, bool_or(ok) AS ok
+  collect_list(n) AS listed, first(n) AS first, var_pop(n) AS spread, bool_or(ok) AS ok,
+  last_n(n, 2) AS last_two, topk_distinct(n, 2) AS most_two, histogram(n) AS counts,
+  sum(DISTINCT n) AS total, mode(n) AS usual, collect_set(x, 2) RESPECT NULLS AS xs
 FROM readings WHERE sensor = 'a' GROUP BY window(ts, '4 seconds', '2 seconds')
 """,
         gear,
@@ -171,7 +244,75 @@ FROM readings WHERE sensor = 'a' GROUP BY window(ts, '4 seconds', '2 seconds')
         "listed": [1, 3, 0],
         "first": 1,
         "ok": True,
+        "last_two": [3, 0],
+        "most_two": [3, 1],
+        "counts": [(0, 1), (1, 1), (3, 1)],
+        "total": 4,
+        "usual": 0,
+        "xs": [None, 5.0],
     }
+
+
+@pytest.mark.parametrize("gear", ["short", "long"])
+def test_structs_and_arrays_are_keys_and_different_values(gear: str) -> None:
+    rows = play(
+        """
+CREATE MATERIALIZED VIEW v AS
+SELECT named_struct('s', sensor, 'ok', ok, 'one', 1) AS key, count(*) AS records,
+  count(DISTINCT tags) AS different, collect_set(tags) AS sets, count(DISTINCT x, n) AS pairs,
+  collect_set(array(x, 0 * x)) RESPECT NULLS AS xs, count(DISTINCT named_struct('a', 1)) AS one,
+  count(DISTINCT named_struct('a', 1)) FILTER (WHERE n > 99) AS none
+FROM readings GROUP BY named_struct('s', sensor, 'ok', ok, 'one', 1)
+""",
+        gear,
+    )
+    found = {(row["key"]["s"], row["key"]["ok"]): row for row in rows}
+    assert {key: row["records"] for key, row in found.items()} == {
+        ("a", True): 2, ("a", None): 2, ("a", False): 1, ("b", False): 1,
+    }  # fmt: skip
+    assert found["a", True] == {
+        "key": {"s": "a", "ok": True, "one": 1},
+        "records": 2,
+        "different": 2,
+        "sets": [["p"], []],
+        "pairs": 2,
+        "xs": [[1.0, 0.0], [3.0, 0.0]],
+        "one": 1,
+        "none": 0,
+    }
+    assert found["a", None]["xs"] == [[None, None]]
+    assert (found["a", None]["different"], found["a", None]["pairs"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        "window(ts, '4 seconds')",
+        "window(ts, '4 seconds', '2 seconds')",
+        "session_window(ts, '1 second')",
+    ],
+)
+def test_keys_within_keys_have_windows_and_are_told(window: str) -> None:
+    definitions = (
+        STREAM
+        + f"""
+CREATE MATERIALIZED VIEW v AS
+SELECT window.start AS start, tags, named_struct('x', x) AS x, count(*) AS n, first(n) AS first_n,
+  count(DISTINCT n) AS different
+FROM readings GROUP BY {window}, tags, named_struct('x', x);
+CREATE SINK out FROM v WITH (topic = 'rows', mode = 'retract');
+"""
+    )
+    with harness(definitions, partitions=2) as h:
+        for partition, numbers in APPENDED:
+            h.append("readings", [READINGS[number] for number in numbers], partition=partition)
+            h.append("readings", [READINGS[3] | {"x": 0.0}], partition=partition)
+            h.turn()
+        assert held(h, "rows") == held_rows(h, "v")
+        zeros = [row for row in h.rows("v") if row["x"] == {"x": 0.0}]
+        assert {row["n"] for row in zeros} == {5}  # 0.0 and -0.0 are one key
+        assert_agrees_with_the_reference(h)
+        h.audit()
 
 
 @pytest.mark.parametrize(
@@ -184,7 +325,8 @@ def test_sinks_are_told_of_items_too(window: str) -> None:
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS start, sensor, count(DISTINCT n) AS different, approx_top_k(n, 2) AS top,
   collect_set(n) AS ns, collect_list(n) AS listed, first(tags) AS tags, stddev(n) AS spread,
-  approx_percentile(n, 0.5) AS half
+  approx_percentile(n, 0.5) AS half, histogram(sensor) AS counts, last_n(n, 2) AS last_two,
+  topk_distinct(x, 2) AS top_x
 FROM readings GROUP BY {window}, sensor;
 CREATE SINK out FROM v WITH (topic = 'rows', mode = 'retract');
 """
@@ -293,9 +435,22 @@ FROM readings WHERE sensor = 'a';
     [
         ("count(*) FILTER (WHERE n + 1) AS a", "FILTER (WHERE n + 1) is INT; write a condition"),
         ("stddev(sensor) AS a", "stddev_samp needs a number, not STRING"),
+        ("corr(n, sensor) AS a", "corr needs two numbers, not STRING; cast it to DOUBLE"),
         ("bool_or(n) AS a", "bool_or needs a condition, not INT; write bool_or(x > 0)"),
         ("max_by(n, tags) AS a", "max_by orders by its second argument, which has no order"),
-        ("count(DISTINCT tags) AS a", "count(DISTINCT x) takes single values, not ARRAY<STRING>"),
+        (
+            "count(DISTINCT map(n, n)) AS a",
+            "count(DISTINCT x) cannot tell values of MAP<INT, INT> ",
+        ),
+        (
+            "element_at(array(x), 1) AS a FROM readings GROUP BY array(x); --",
+            "is ARRAY<DOUBLE>, whose 0.0 and -0.0 are one key",
+        ),
+        ("mode(tags) AS a", "mode takes single values, not ARRAY<STRING>; pick a field of it"),
+        (
+            "count(*) AS a FROM readings GROUP BY map(n, n); --",
+            "GROUP BY map(n, n) is MAP<INT, INT>",
+        ),
         ("approx_percentile(ts, 0.5) AS a", "approx_percentile needs a number, not TIMESTAMP"),
         ("max(sensor) > 5 AS a", "max(sensor) > 5: max(sensor) is STRING and 5 is INT, and over"),
         ("CAST(max(ts) AS DOUBLE) AS a", "CAST(max(ts) AS DOUBLE): max(ts) is TIMESTAMP, and over"),

@@ -56,7 +56,9 @@ SELECT id, ts, 100 / x AS share FROM events{number} WHERE x < 50;
 """,
     """
 CREATE MATERIALIZED VIEW closed{number} AS
-SELECT window.end AS end, count(*) AS n FROM events{number} GROUP BY window(ts, '7 seconds');
+SELECT window.end AS end, named_struct('k', k, 'fs', array(f > 0)) AS key, count(*) AS n,
+  count(DISTINCT k, x) AS pairs, collect_set(array(amount), 2) RESPECT NULLS AS amounts
+FROM events{number} GROUP BY window(ts, '7 seconds'), named_struct('k', k, 'fs', array(f > 0));
 """,
     """
 CREATE MATERIALIZED VIEW hopping{number}
@@ -90,14 +92,19 @@ CREATE MATERIALIZED VIEW many{number} WITH (allowed_lateness = '10 seconds') AS
 SELECT window.start AS start, k, stddev(x % 7) AS deviation, first(x) AS first, last(k) AS last,
   last(x) IGNORE NULLS AS known, min_by(id, x) AS least, max_by(ts, amount) AS most,
   bool_and(x > 0) AS positive, count_if(x > 0) AS positives, collect_list(id, 3) AS ids,
-  sum(x) FILTER (WHERE amount > 0) AS paid, first(100 / x) FILTER (WHERE x <> 0) AS share
+  sum(x) FILTER (WHERE amount > 0) AS paid, first(100 / x) FILTER (WHERE x <> 0) AS share,
+  last_n(x, 2) AS last_two, collect_list(amount, 2) RESPECT NULLS AS amounts, topk(f, 2) AS top,
+  max_by(id, x, 2) AS greatest, min_by(x, amount, 3) AS least_three,
+  covar_pop(x % 7, amount) AS together, regr_count(x, amount) AS pairs
 FROM events{number} GROUP BY window(ts, '20 seconds'), k;
 """,
     """
 CREATE MATERIALIZED VIEW items{number} WITH (allowed_lateness = '5 seconds') AS
 SELECT window.start AS start, k, count(DISTINCT id) AS ids, approx_count_distinct(x) AS about,
   approx_percentile(f, 0.9) AS high, approx_top_k(x, 2) AS top, collect_set(x, 2) AS two,
-  collect_set(amount) FILTER (WHERE x > 0) AS amounts, last(f) AS last, max_by(x, amount) AS most
+  collect_set(amount) FILTER (WHERE x > 0) AS amounts, last(f) AS last, max_by(x, amount) AS most,
+  histogram(amount) AS counts, mode(x) AS usual, sum(DISTINCT amount) AS total,
+  topk_distinct(f, 2) AS greatest, collect_set(x, 2) RESPECT NULLS AS with_null
 FROM events{number} GROUP BY window(ts, '20 seconds', '5 seconds'), k HAVING count(DISTINCT id) > 0;
 """,
 ]

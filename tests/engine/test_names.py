@@ -48,7 +48,7 @@ def test_names_in_quotes_reach_every_room(gear: str) -> None:
         [row] = h.rows("grouped")
         assert (row['my "key"'], row["how many"], row["max'"]) == (True, 2, 4)
         [told] = h.topic("k")
-        assert json.loads(told.value or b"") | {"from": None} == {
+        assert json.loads(told["value"]) | {"from": None} == {
             "from": None, 'my "key"': True, "how many": 2, "max'": 4,
             "_events": 2, "_closed": False,
         }  # fmt: skip

@@ -37,8 +37,17 @@ def held(harness: Harness, topic: str) -> Counter[str]:
 
 def held_rows(harness: Harness, view: str, *, closed: bool = False) -> Counter[str]:
     """Return the rows of a view, or its closed ones, in the same form."""
-    rows = [plain(row) for row in harness.rows(view, meta=True)]
+    rows = [
+        plain({name: _mapped(value) for name, value in row.items()})
+        for row in harness.rows(view, meta=True)
+    ]
     return Counter(_text(row) for row in rows if row["_closed"] or not closed)
+
+
+def _mapped(value: Any) -> Any:
+    """Return a map as one: rows have a list of its entries. An empty one looks like a list."""
+    is_map = isinstance(value, list) and value and all(isinstance(each, tuple) for each in value)
+    return dict(value) if is_map else value
 
 
 def _text(row: dict[str, Any]) -> str:

@@ -32,6 +32,7 @@ from headrace.model.scalars import Scalar
 from headrace.plan.finals import Names, to_term
 from headrace.plan.shape import Expansion, Key, Output, Shape, shape_of, shapes_of
 from headrace.plan.spark.names import identifier
+from headrace.plan.terms import Operation, Operator, Reference
 from headrace.schema.types import parse_type
 
 RECORDS = Deduplicate(Scan("s"), "id", 60)
@@ -198,14 +199,17 @@ def test_what_cannot_be_planned_yet_is_refused(node: Node, what: str) -> None:
     assert str(error.value).endswith(" is not built yet")
 
 
-def test_sessions_have_no_values_over_their_edges() -> None:
+def test_values_over_the_edges_of_sessions_are_the_stores() -> None:
     window = Window(60, "session")
     found = grouped({"h": of("hour({0})", START), "s": of("{0}", START)}, window=window)
     assert [output.expression for output in found.outputs] == ["hour(window_start)", "window_start"]
-    timestamp, types = parse_type("TIMESTAMP"), {"HOUR(window_start)": parse_type("INT")}
-    names = Names({"window_start": timestamp}, {}, types | {"window_start": timestamp})
+    assert found.keys == ()
+    integer, start = parse_type("INT"), Reference("window_start", parse_type("TIMESTAMP"))
+    types = {"hour(window_start)": integer, "upper(window_start)": parse_type("STRING")}
+    names = Names({"window_start": start.type}, {}, types)
+    assert to_term("hour(window_start)", names) == Operation(Operator.HOUR, (start,), integer)
     with pytest.raises(ValueError, match="cannot be computed over aggregates or windows"):
-        to_term("hour(window_start)", names)
+        to_term("upper(window_start)", names)
 
 
 def test_a_call_that_may_fail_is_never_asked_without_its_guard() -> None:
@@ -214,7 +218,12 @@ def test_a_call_that_may_fail_is_never_asked_without_its_guard() -> None:
     found = grouped({"a": whole}, keys=keys)
     assert found.outputs[0].expression == "k2 + a0"
     assert found.keys[2].expression == "if(n = 0, 0, mod(10, n))"
-    mixed = of("case when {0} = 0 then {1} else mod(10, {0}) end", key_column(1), A0)
+    # What the store computes is guarded there.
+    kept = of("case when {0} = 0 then {1} else mod(10, {0}) end", key_column(1), A0)
+    found = grouped({"a": kept}, keys=keys)
+    assert found.outputs[0].expression == "case when k1 = 0 then a0 else mod(10, k1) end"
+    assert len(found.keys) == 2
+    mixed = of("case when {0} = 0 then {1} else factorial({0}) end", key_column(1), A0)
     with pytest.raises(DefinitionError, match="would be asked without its condition"):
         grouped({"a": mixed}, keys=keys)
 

@@ -148,6 +148,16 @@ def test_types_know_what_they_are_good_for() -> None:
     assert numbers == {"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL"}
     unordered = {sql.split("<")[0] for sql, kind in kinds.items() if not kind.is_orderable}
     assert unordered == {"ARRAY", "MAP", "STRUCT"}
+    nested = {
+        "STRUCT<a: ARRAY<INT>>": (True, False),
+        "ARRAY<STRUCT<a: FLOAT>>": (True, True),
+        "MAP<STRING, DOUBLE>": (False, True),
+        "STRUCT<a: ARRAY<MAP<STRING, INT>>>": (False, False),
+        "DOUBLE": (True, True),
+    }
+    for sql, expected in nested.items():
+        type = parse_type(sql)
+        assert (type.is_comparable, type.has_two_zeros) == expected, sql
 
 
 def test_a_column_is_nullable_unless_it_says_otherwise() -> None:

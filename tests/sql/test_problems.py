@@ -27,6 +27,10 @@ FRAMES = [
     "a, sum({}) AS n FROM s GROUP BY a HAVING {}",
     "a FROM {}",
     "a FROM s {}",
+    "a FROM (SELECT {} FROM s) AS q (a)",
+    "a FROM s UNION ALL SELECT {}",
+    "a FROM (WITH c AS (SELECT a FROM s {}) SELECT a FROM c {})",
+    "n FROM (SELECT a, count(*) AS n FROM s GROUP BY a) WHERE {}",
     "first({}) AS w, max_by({}) AS x, approx_percentile({}) AS y, collect_list({}) AS z FROM s",
 ]
 TOKENS = [*WORDS.split(), "\n"]

@@ -7,6 +7,8 @@ from functools import lru_cache
 
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, MapType, StructType
+from pyspark.sql.types import DataType as SparkType
 
 from headrace.engine.spark.streams import check_stream
 from headrace.errors import DefinitionError, Problem
@@ -74,6 +76,20 @@ def _create_relation(session: SparkSession, name: str, columns: Mapping[str, Dat
 
 def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
+
+
+def _spelled(type: SparkType) -> str:
+    """Return a type as SQL; Spark's own simpleString does not quote the names of fields."""
+    match type:
+        case StructType(fields=fields):
+            inner = (f"{_quoted(field.name)}: {_spelled(field.dataType)}" for field in fields)
+            return f"struct<{', '.join(inner)}>"
+        case ArrayType(elementType=element):
+            return f"array<{_spelled(element)}>"
+        case MapType(keyType=key, valueType=value):
+            return f"map<{_spelled(key)}, {_spelled(value)}>"
+        case _:
+            return str(type.simpleString())
 
 
 def _unify(session: SparkSession, view: View, streams: tuple[Stream, ...]) -> Node:
@@ -147,7 +163,7 @@ def _types(view: View, frame: DataFrame) -> dict[str, DataType]:
     types = {}
     for field in frame.schema.fields:
         try:
-            types[field.name] = parse_type(field.dataType.simpleString())
+            types[field.name] = parse_type(_spelled(field.dataType))
         except ValueError as error:
             raise _refuse(view, f"{field.dataType.simpleString()}: {error}") from error
     return types

@@ -28,6 +28,14 @@ __all__ = [
 
 _INT = parse_type("INT")
 
+#: Functions whose calls are written in another way: what stands before and after the arguments.
+_WRITTEN = {
+    "avg_distinct": ("avg(DISTINCT ", ""),
+    "collect_set_with_nulls": ("collect_set(", " RESPECT NULLS"),
+    "count_distinct": ("count(DISTINCT ", ""),
+    "sum_distinct": ("sum(DISTINCT ", ""),
+}
+
 
 def typed(call: Call) -> dict[str, str]:
     """Return the expressions of a call whose types `aggregate_of` needs, by their names."""
@@ -120,8 +128,8 @@ def fill(call: Call, text: str) -> str:
 def call_text(call: Call) -> str:
     """Return a call as SQL writes it."""
     arguments = [call.argument or "*", call.by, *call.parameters]
-    text = f"{call.function}({', '.join(each for each in arguments if each is not None)})"
-    text = text.replace("count_distinct(", "count(DISTINCT ", 1)
+    opening, suffix = _WRITTEN.get(call.function, (f"{call.function}(", ""))
+    text = f"{opening}{', '.join(each for each in arguments if each is not None)}){suffix}"
     if call.ignores_nulls:
         text += " IGNORE NULLS"
     return text if call.condition is None else f"{text} FILTER (WHERE {call.condition})"

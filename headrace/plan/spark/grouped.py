@@ -73,7 +73,10 @@ def grouped_query(view: View, shape: Shape, stream: Stream, types: Mapping[str, 
         if view.lateness_us != 0:
             inner.append(_FOLDED.format("__corrected", "__corrected"))
             outer.append("sum(__corrected) AS __corrected")
-    inner += [_FOLDED.format(f"({key.expression})", key.name) for key in shape.keys]
+    inner += [
+        _FOLDED.format(_nullable(f"({key.expression})", types[key.name]), key.name)
+        for key in shape.keys
+    ]
     groups += [key.name for key in shape.keys]
     aggregates = aggregates_of(view, shape, types)
     tiebreak = tiebreak_text(shape, stream)
@@ -85,6 +88,11 @@ def grouped_query(view: View, shape: Shape, stream: Stream, types: Mapping[str, 
     items = [item_column(name) for name, each in aggregates.items() if each.items is not None]
     sets, group_by = grouping_sets(groups, items)
     return f"SELECT {', '.join(groups + sets + outer)} FROM {relation} GROUP BY {group_by}"
+
+
+def _nullable(expression: str, type: DataType) -> str:
+    """Return a key as one whose parts may all be null: Spark hands over no null with others."""
+    return f"CAST({expression} AS {type.sql})" if type.parts else expression
 
 
 def _late_text(view: View, late: LateRecord) -> str:

@@ -1,5 +1,6 @@
 """Aggregate calls: `name([DISTINCT] arguments) [FILTER (WHERE condition)] [IGNORE NULLS]`."""
 
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 from sqlglot import Token, TokenType, exp
@@ -14,12 +15,44 @@ from headrace.sql.text import Refused, word
 
 __all__ = ["read_call"]
 
-#: How many values are kept by those that keep many: at most, and where it is not said.
+MAX_KEPT = 10_000
+#: How many values are kept by those that keep many, where it is not said; 0: it has to be.
 _KEPT = {
-    "approx_top_k": (10_000, 5),  # five as in Spark
-    "collect_list": (10_000, 1_000),
-    "collect_set": (10_000, 1_000),
+    "approx_top_k": 5,  # as in Spark
+    "bottomk": 0,
+    "bottomk_distinct": 0,
+    "collect_list": 1_000,
+    "collect_set": 1_000,
+    "collect_set_with_nulls": 1_000,
+    "first_n": 0,
+    "last_n": 0,
+    "topk": 0,
+    "topk_distinct": 0,
 }
+#: Those that repeated values make no difference to.
+_ALIKE = (
+    "bool_and", "bool_or", "bottomk_distinct", "collect_set", "max", "min",
+    "topk_distinct",
+)  # fmt: skip
+#: What a call with DISTINCT means.
+_DISTINCT = {
+    "avg": "avg_distinct",
+    "bottomk": "bottomk_distinct",
+    "collect_list": "collect_set",
+    "count": "count_distinct",
+    "sum": "sum_distinct",
+    "topk": "topk_distinct",
+}
+#: What a call means with IGNORE NULLS or RESPECT NULLS, where that is another one or the same.
+_NULLS = {
+    ("collect_list", "IGNORE"): "collect_list",
+    ("collect_list", "RESPECT"): "first_n",
+    ("collect_set", "IGNORE"): "collect_set",
+    ("collect_set", "RESPECT"): "collect_set_with_nulls",
+    ("first_n", "IGNORE"): "collect_list",
+    ("first_n", "RESPECT"): "first_n",
+}
+_TAKING_NULLS = {"first", "last", "last_n"} | {function for function, _ in _NULLS}
 MAX_SHARE_DIGITS = 9  # after the point
 
 
@@ -27,6 +60,15 @@ def read_call(expressions: Expressions, node: exp.Expr) -> Call:
     """Return what an aggregate call means. Refused: it cannot be read, or means nothing."""
     assert isinstance(node, AggregateCall)
     return _Reader(expressions, node).read()
+
+
+def _together(values: Sequence[Scalar]) -> Scalar:
+    """Return several values as one, which is null where one of them is."""
+    names = [f"c{number}" for number in range(len(values))]
+    known = " and ".join(f"{{{number}}} is not null" for number in range(len(values)))
+    fields = ", ".join(f"'{name}', {{{number}}}" for number, name in enumerate(names))
+    one = Scalar(f"case when {known} then named_struct({fields}) end", tuple(names))
+    return one.substitute(dict(zip(names, values, strict=True)))
 
 
 class _Reader:
@@ -44,11 +86,7 @@ class _Reader:
             raise self.tree.refuse(
                 self.node, f"{self.name}() of an aggregate is not possible; remove one of the two"
             )
-        if self.nulls and self.function not in ("first", "last"):
-            raise self._refuse(
-                f"{self.nulls} NULLS belongs to first and last; nulls never count here, so remove "
-                "it"
-            )
+        self._check_nulls()
         condition = self.node.args.get("filter")
         bound = None if condition is None else self._bind(condition)
         self._take_quantifier()
@@ -58,7 +96,21 @@ class _Reader:
             self._take_ignores_nulls()
         parameters = self._take_parameters()
         values = () if self._is_star() else tuple(map(self._bind, self.arguments))
-        return Call(self.function, values, parameters, self.nulls == "IGNORE", bound)
+        if self.function == "count_distinct" and len(values) > 1:
+            values = (_together(values),)
+        ignores_nulls = False
+        if (self.function, self.nulls) in _NULLS:
+            self.function = _NULLS[self.function, self.nulls]
+        else:
+            ignores_nulls = self.nulls == "IGNORE"
+        return Call(self.function, values, parameters, ignores_nulls, bound)
+
+    def _check_nulls(self) -> None:
+        if self.nulls and self.function not in _TAKING_NULLS:
+            raise self._refuse(
+                f"{self.nulls} NULLS belongs to first, last, first_n, last_n, collect_list and "
+                f"collect_set; nulls never count here, so remove it"
+            )
 
     def _refuse(self, message: str) -> Refused:
         return self.tree.refuse(self.node, f"{self.name}(): {message}")
@@ -85,12 +137,13 @@ class _Reader:
         quantifier = self.node.args.get("quantifier")
         if quantifier is None:
             return
-        if self.function != "count" or quantifier == "ALL":
+        if self.function not in _DISTINCT or quantifier == "ALL":
             self._refuse_quantifier(quantifier)
-        self.function = "count_distinct"
+        self.function = _DISTINCT[self.function]
         if not self.arguments or isinstance(self.arguments[0], exp.Star):
             raise self.tree.refuse(
-                self.node, f"{self.name}(DISTINCT ...) is over one column; write it"
+                self.node,
+                f"{self.name}(DISTINCT ...) needs a column; write {self.name}(DISTINCT x)",
             )
 
     def _take_ignores_nulls(self) -> None:
@@ -110,7 +163,7 @@ class _Reader:
             raise self.tree.refuse(
                 self.node, f"{self.name}(ALL ...) is {self.name}(...); remove ALL"
             )
-        if self.function in ("min", "max", "bool_and", "bool_or"):
+        if self.function in _ALIKE:
             message = f"{self.name}(DISTINCT ...) is {self.name}(...); remove DISTINCT"
         else:
             message = (
@@ -122,12 +175,13 @@ class _Reader:
     def _take_parameters(self) -> tuple[str, ...]:
         if self.function == "approx_percentile":
             return (self._share(self.tree.tokens_of(self.arguments.pop())),)
+        if self.function in ("min_by", "max_by") and len(self.arguments) == 3:
+            return (self._kept(self.tree.tokens_of(self.arguments.pop())),)
         if self.function not in _KEPT:
             return ()
-        most, default = _KEPT[self.function]
         if len(self.arguments) < 2:
-            return (str(default),)
-        return (self._whole_number(self.tree.tokens_of(self.arguments.pop()), most),)
+            return (str(_KEPT[self.function]),)
+        return (self._kept(self.tree.tokens_of(self.arguments.pop())),)
 
     def _share(self, tokens: tuple[Token, ...]) -> str:
         text = tokens[0].text if len(tokens) == 1 else ""
@@ -143,12 +197,12 @@ class _Reader:
             )
         return f"{share.normalize():f}"
 
-    def _whole_number(self, tokens: tuple[Token, ...], largest: int) -> str:
+    def _kept(self, tokens: tuple[Token, ...]) -> str:
         number = tokens[0].text if len(tokens) == 1 else ""
         is_number = bool(tokens) and tokens[0].token_type == TokenType.NUMBER and number.isdigit()
-        if not is_number or not 1 <= int(number) <= largest:
+        if not is_number or not 1 <= int(number) <= MAX_KEPT:
             raise self.tree.refuse(
                 tokens[0],
-                f"{self.name}() keeps so many values: write a whole number from 1 to {largest:,}",
+                f"{self.name}() keeps so many values: write a whole number from 1 to {MAX_KEPT:,}",
             )
         return str(int(number))

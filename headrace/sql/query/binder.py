@@ -44,16 +44,19 @@ def parse(source: Source, tokens: Sequence[Token], problems: list[Problem]) -> T
     return tree
 
 
-def read_query(tree: Tree, names: Names, problems: list[Problem]) -> Relation | None:
+def read_query(
+    tree: Tree, names: Names, problems: list[Problem], *, is_renamed: bool = False
+) -> Relation | None:
     """Return what a query gives; None: it has problems, or what it reads has.
 
+    `is_renamed` says that a column list gives names to its outputs.
     Its own are added, in the order of the text, and those that the tree has already are told by
     the caller.
     """
     found: list[Problem] = []
     relation: Relation | None = None
     try:
-        relation = _Queries(tree, found).bind(tree.root, names)
+        relation = _Queries(tree, found).bind(tree.root, names, is_renamed)
     except Refused as refused:
         found += refused.problems
     problems += sorted(found, key=lambda problem: problem.location)
@@ -69,20 +72,21 @@ class _Queries:
         self.tree = tree
         self.problems = problems
 
-    def bind(self, query: exp.Expr, names: Names) -> Relation | None:
+    def bind(self, query: exp.Expr, names: Names, is_renamed: bool) -> Relation | None:
         """Return what a query gives; None: it has problems, which are added, or what it reads has.
 
+        Outputs need no names where they get others: `is_renamed`.
         Refused: it is no query at all.
         """
         before = len(self.problems)
         names = self._bind_ctes(query, names)
         if isinstance(query, exp.Subquery):  # parentheses around a query
             self.problems += refused_clauses(self.tree, query)
-            relation = self.bind(query.this, names)
+            relation = self.bind(query.this, names, is_renamed)
         elif isinstance(query, exp.SetOperation):
-            relation = self._bind_union(query, names)
+            relation = self._bind_union(query, names, is_renamed)
         elif isinstance(query, exp.Select):
-            relation = self._bind_select(query, names)
+            relation = self._bind_select(query, names, is_renamed)
         else:
             first = self.tree.first(query).text
             raise self.tree.refuse(query, f"SELECT is expected here, not {first}")
@@ -128,14 +132,13 @@ class _Queries:
     def _bind_cte(self, cte: exp.Expr, name: Token, names: Names) -> Relation | None:
         before = len(self.problems)
         try:
-            relation = self.bind(cte.this, names)
+            columns = [self.tree.first(column) for column in cte.args["alias"].columns]
+            relation = self.bind(cte.this, names, bool(columns))
         except Refused as refused:
             self.problems += refused.problems
             return None
         if relation is None:
             return None
-        alias = cte.args["alias"]
-        columns = [self.tree.first(column) for column in alias.columns]
         named = name_columns(self.tree, relation, columns, name, self.problems)
         if named is None:
             return None
@@ -144,7 +147,9 @@ class _Queries:
             return None
         return replace(named, name=str(name.text), qualifier=str(name.text))
 
-    def _bind_union(self, query: exp.SetOperation, names: Names) -> Relation | None:
+    def _bind_union(
+        self, query: exp.SetOperation, names: Names, is_renamed: bool
+    ) -> Relation | None:
         branches: list[exp.Expr] = []
         left: exp.Expr = query
         # Hundreds of queries make a tree as deep, so no method calls itself here. Parentheses
@@ -154,11 +159,11 @@ class _Queries:
             self.problems += [] if problem is None else [problem]
             self.problems += refused_clauses(self.tree, left)
             branches.append(left.expression)
-            left = left.this
-            while isinstance(left, exp.Subquery) and left.is_wrapper:
-                left = left.this
+            left = _unwrapped(left.this)
         branches.append(left)
-        bound = [(branch, self._bind_branch(branch, names)) for branch in reversed(branches)]
+        first_branch, *others = reversed(branches)
+        bound = [(first_branch, self._bind_branch(first_branch, names, is_renamed))]
+        bound += [(branch, self._bind_branch(branch, names, True)) for branch in others]
         relations = [relation for _, relation in bound if relation is not None]
         first = bound[0][1]
         if first is None:
@@ -175,9 +180,9 @@ class _Queries:
             return None
         return relation_of_union(relations, names.streams)
 
-    def _bind_branch(self, branch: exp.Expr, names: Names) -> Relation | None:
+    def _bind_branch(self, branch: exp.Expr, names: Names, is_renamed: bool) -> Relation | None:
         try:
-            relation = self.bind(branch, names)
+            relation = self.bind(branch, names, is_renamed)
         except Refused as refused:
             self.problems += refused.problems
             return None
@@ -190,7 +195,7 @@ class _Queries:
             return None
         return relation
 
-    def _bind_select(self, select: exp.Select, names: Names) -> Relation | None:
+    def _bind_select(self, select: exp.Select, names: Names, is_renamed: bool) -> Relation | None:
         self.problems += refused_clauses(self.tree, select)
         self.problems += misplaced_clauses(self.tree, select)
         if not select.args.get("from_"):
@@ -200,6 +205,7 @@ class _Queries:
         scope = bind_from(self.tree, select, names, self.bind, self.problems)
         if scope is None:
             return None
+        scope.is_renamed = is_renamed
         if scope.relation.is_grouped and self._regroups(select, scope):
             return None
         before = len(self.problems)
@@ -232,6 +238,13 @@ class _Queries:
         if places:
             self._add(places[0], _regrouped("an aggregate", scope.relation))
         return bool(places)
+
+
+def _unwrapped(query: exp.Expr) -> exp.Expr:
+    """Return a query without parentheses around all of it."""
+    while isinstance(query, exp.Subquery) and query.is_wrapper:
+        query = query.this
+    return query
 
 
 def _is_linear(node: Node, below: Node) -> bool:

@@ -12,7 +12,13 @@ from headrace.sql.query.syntax import has_span, span_of
 from headrace.sql.query.trees import Tree, is_lateral
 from headrace.sql.text import word, words
 
-__all__ = ["misplaced_clauses", "refused_clauses", "set_operator", "unread"]
+__all__ = [
+    "foreign_clause",
+    "misplaced_clauses",
+    "refused_clauses",
+    "set_operator",
+    "unread",
+]
 
 _WHEN_READING = "write it when you read the view"
 _JOINS = "joins are not built yet; join when you read the views"
@@ -34,7 +40,12 @@ _REFUSED = {
     "PIVOT": f"PIVOT is not built yet; {_WHEN_READING}",
     "UNPIVOT": f"UNPIVOT is not built yet; {_WHEN_READING}",
     "TABLESAMPLE": "TABLESAMPLE gives another answer every time; use WHERE",
-    "EMIT": "EMIT is not built yet; tables hold every row; remove it",
+    "EMIT": "EMIT is no clause here; write it as an option: CREATE MATERIALIZED VIEW name WITH "
+    "(emit = 'final') AS ...",
+    "EMIT CHANGES": "EMIT CHANGES is what a view does anyway; remove it",
+    "PARTITION BY": "PARTITION BY is not needed: GROUP BY brings equal values together, whatever "
+    "partition they are in; remove it",
+    "PARTITION": "PARTITION is not needed: a stream is read whole; remove it, or write WHERE",
     "FOR": "FOR SYSTEM_TIME AS OF (temporal joins) is not built yet; remove it",
     ",": _JOINS,
 } | dict.fromkeys(words("JOIN INNER CROSS LEFT RIGHT FULL NATURAL SEMI ANTI"), _JOINS)
@@ -65,6 +76,13 @@ def _message(token: Token) -> str:
     return _REFUSED.get(word(token) or token.text) or (
         f"{word(token) or token.text} is not supported here; remove it"
     )
+
+
+def foreign_clause(token: Token, following: Token | None) -> str | None:
+    """Return the answer to a clause that other engines have, None for any other word."""
+    if word(token) not in ("EMIT", "PARTITION BY"):
+        return None
+    return _REFUSED.get(f"{word(token)} {word(following)}") or _REFUSED[word(token)]
 
 
 def misplaced_clauses(tree: Tree, select: exp.Select) -> Iterator[Problem]:
@@ -99,6 +117,7 @@ def unread(tree: Tree) -> Problem | None:
         return tree.problem(token, f"{token.text} closes nothing; remove it")
     if word(token) == "FROM":
         return tree.problem(token, "FROM must stand right after the columns of SELECT")
-    known = _REFUSED.get(word(token) or token.text)
+    following = tree.tokens[tree.end + 1] if tree.end + 1 < len(tree.tokens) else None
+    known = foreign_clause(token, following) or _REFUSED.get(word(token) or token.text)
     shown = tree.source.text[token.start : token.end + 1]
     return tree.problem(token, known or f"this query cannot be read near {shown}; check its syntax")

@@ -25,9 +25,17 @@ def refuse_unreadable(source: Source, tokens: Sequence[Token]) -> None:
     joins = [token for token in tokens if word(token) == "JOIN"]
     if len(joins) > MAX_JOINS:
         raise source.refuse(joins[0], f"a query of {len(joins)} joins is not built yet")
+    previous: Token | None = None
     for token in tokens:
         if token.token_type == TokenType.PIPE_GT:
             raise source.refuse(token, "|> is not supported; write SELECT ... FROM ... WHERE ...")
+        if word(previous) == "WINDOW" and word(token) in ("TUMBLING", "HOPPING", "SESSION"):
+            raise source.refuse(
+                token,
+                "windows stand in GROUP BY: window(<event time>, '1 minute'), window(<event time>, "
+                "'1 hour', '5 minutes') or session_window(<event time>, '5 minutes')",
+            )
+        previous = token
 
 
 def refuse_deep(source: Source, tokens: Sequence[Token]) -> None:

@@ -71,7 +71,11 @@ def relation_of_select(node: Node, below: Relation, streams: Mapping[str, Stream
 
     `node` is made of the relation's own and of what the SELECT puts over it.
     """
-    columns = _describe(node, below)
+    if isinstance(node, Project):  # by position: a later query of UNION ALL may repeat a name
+        found = _describe(node.input, below)
+        columns = [_column(each.name, each.scalar, found, each.location) for each in node.columns]
+    else:
+        columns = list(_describe(node, below).values())
     traits = traits_of(node, streams)
     time = below.event_time or next(iter(_times(node, streams)), None)
     advice = f"select {time} in it as it is"
@@ -81,7 +85,7 @@ def relation_of_select(node: Node, below: Relation, streams: Mapping[str, Stream
         "the subquery",
         "",
         node,
-        tuple(columns[named.name] for named in outputs_of(node)),
+        tuple(columns),
         traits.event_time,
         timeless=advice if traits.append_only else "its rows are groups, not records",
         is_grouped=not traits.append_only,
@@ -91,8 +95,16 @@ def relation_of_select(node: Node, below: Relation, streams: Mapping[str, Stream
 
 
 def relation_of_union(branches: Sequence[Relation], streams: Mapping[str, Stream]) -> Relation:
-    """Return what UNION ALL gives: the first query's names, and what all of them agree on."""
-    node = Union(tuple(branch.node for branch in branches))
+    """Return what UNION ALL gives: the first query's names, and what all of them agree on.
+
+    The others get its names too, so that which they had is no part of what the query is.
+    """
+    names = [column.name for column in branches[0].columns]
+    inputs = [branches[0].node]
+    for branch in branches[1:]:
+        places = [each.location for each in outputs_of(branch.node)]
+        inputs.append(_renamed(branch.node, names, places))
+    node = Union(tuple(inputs))
     columns = []
     for alike in zip(*(branch.columns for branch in branches), strict=True):
         types = {column.type for column in alike}
@@ -135,7 +147,7 @@ def _renamed(node: Node, names: Sequence[str], places: Sequence[Location]) -> No
                 node, columns=tuple(Named(name, each.scalar, at) for each, name, at in given)
             )
         case Union():
-            return Union((_renamed(node.inputs[0], names, places), *node.inputs[1:]))
+            return Union(tuple(_renamed(each, names, places) for each in node.inputs))
         case Filter():
             # A condition is over its input's names, so they are given above it.
             own = [each.name for each in outputs_of(node)]

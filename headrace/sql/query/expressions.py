@@ -7,6 +7,7 @@ Promises:
   nothing else. The keys of a MAP, `m.A` and `m.a`, are no names.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -149,9 +150,16 @@ class _Binding:
         self.names: dict[int, str] = {}
         self.problems: list[Problem] = []
         self.lambdas: list[exp.Lambda] = []
+        self.variables: set[int] = set()  # of lambdas, in another case, which are no columns
 
     def bind(self, root: exp.Expr) -> Scalar:
         self.lambdas = [*root.find_all(exp.Lambda)]
+        self.variables = {
+            id(column)
+            for each in self.lambdas
+            for column in each.find_all(exp.Column)
+            if column.parts[0].name.lower() in _variables(each)
+        }
         waiting = [root]
         found: list[tuple[int, int, str]] = []
         while waiting:
@@ -171,8 +179,7 @@ class _Binding:
             if name not in self.refs:
                 self.refs.append(name)
             self.holes[first] = Hole(last, f"{{{self.refs.index(name)}}}")
-        for each in self.lambdas:
-            self._rename_variables(each)
+        self._rename_variables()
         begin, end = span_of(root)
         names = {
             at - begin: self.names.get(at) or self.tree.names[at]
@@ -210,36 +217,34 @@ class _Binding:
         return self._path(node) if is_path(node) else None
 
     def _is_variable(self, node: exp.Expr) -> bool:
-        """Whether a path begins with the variable of a lambda around it, in another case."""
-        name = path_of(node)[0].name.lower() if self.lambdas else ""
-        parent = node.parent
-        while self.lambdas and parent is not None:
-            if isinstance(parent, exp.Lambda) and name in _variables(parent):
-                return True
-            parent = parent.parent
-        return False
+        while isinstance(node, exp.Dot):
+            node = node.this
+        return id(node) in self.variables
 
-    def _rename_variables(self, node: exp.Lambda) -> None:
-        """Give a lambda's variables names that no column has, if columns stand in it.
+    def _rename_variables(self) -> None:
+        """Give variables of lambdas names that no column has, where columns stand beside them.
 
         Spark would take a column for the variable of the same name. Over a query, the column may
         be one of those that this is computed from.
         """
-        begin, end = span_of(node)
-        if not any(begin <= at <= end for at in self.holes):
+        if not self.lambdas or not self.holes:
             return
-        is_derived = not self.scope.relation.own
-        columns = {*self.scope.columns, *(each.name.lower() for each in self.scope.relation.own)}
-        for name in _variables(node):
-            if name not in columns and not is_derived:
+        relation = self.scope.relation
+        columns = {*self.scope.columns, *(each.name.lower() for each in relation.own)}
+        starts = sorted(self.holes)
+        covered = {at for first in starts for at in range(first, self.holes[first].last + 1)}
+        for node in self.lambdas:
+            begin, end = span_of(node)
+            nearest = bisect_left(starts, begin)
+            if nearest == len(starts) or starts[nearest] > end:
                 continue
-            for each in node.find_all(exp.Identifier):
+            names = {name for name in _variables(node) if name in columns or not relation.own}
+            for each in node.find_all(exp.Identifier) if names else ():
                 at = span_of(each)[0]
                 is_field = isinstance(each.parent, exp.Dot) and each.arg_key == "expression"
                 is_part = isinstance(each.parent, exp.Column) and each is not each.parent.parts[0]
-                in_hole = any(first <= at <= hole.last for first, hole in self.holes.items())
-                if each.name.lower() == name and not (is_field or is_part or in_hole):
-                    self.names[at] = plain_name(f"_variable_{name}")
+                if each.name.lower() in names and not (is_field or is_part or at in covered):
+                    self.names[at] = plain_name(f"_variable_{each.name.lower()}")
 
     def _path(self, node: exp.Expr) -> tuple[int, int, str] | None:
         parts = path_of(node)

@@ -18,16 +18,25 @@ from headrace.sql.text import Source, word, words
 
 __all__ = ["refused_functions"]
 
+_REGRESSION = sorted(name for name in AGGREGATES if name.startswith("regr_"))
 #: How the aggregates are written that take anything but one value.
 _USAGE = {
     "approx_percentile": (2, 2, "(x, 0.95); its error is always 1 %"),
     "approx_top_k": (1, 2, "(x) or {name}(x, 10)"),
+    "bottomk": (2, 2, "(x, 10): the 10 least values"),
+    "bottomk_distinct": (2, 2, "(x, 10): the 10 least values, each once"),
     "collect_list": (1, 2, "(x) or {name}(x, 100)"),
     "collect_set": (1, 2, "(x) or {name}(x, 100)"),
+    **dict.fromkeys(("corr", "covar_pop", "covar_samp"), (2, 2, "(x, y)")),
     "first": (1, 2, "(x), or {name}(x) IGNORE NULLS"),
+    "first_n": (2, 2, "(x, 10): the values of the first 10 records"),
     "last": (1, 2, "(x), or {name}(x) IGNORE NULLS"),
-    "max_by": (2, 2, "(x, y): x where y is greatest"),
-    "min_by": (2, 2, "(x, y): x where y is least"),
+    "last_n": (2, 2, "(x, 10): the values of the last 10 records"),
+    "max_by": (2, 3, "(x, y): x where y is greatest; or {name}(x, y, 10)"),
+    "min_by": (2, 3, "(x, y): x where y is least; or {name}(x, y, 10)"),
+    **dict.fromkeys(_REGRESSION, (2, 2, "(y, x): y is the one that depends on x")),
+    "topk": (2, 2, "(x, 10): the 10 greatest values"),
+    "topk_distinct": (2, 2, "(x, 10): the 10 greatest values, each once"),
 }
 
 _TIME = words(
@@ -55,30 +64,25 @@ _OTHER_GENERATORS = {
 }
 _RANKS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
 _OTHER_AGGREGATES = words(
-    "any_value bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg corr count_min_sketch "
-    "covar_pop covar_samp group_concat histogram_numeric hll_sketch_agg "
-    "hll_union_agg kurtosis listagg median mode percentile percentile_cont percentile_disc "
-    "quantile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy "
-    "regr_syy schema_of_variant_agg skewness string_agg try_avg try_sum"
+    "bit_and bit_or bit_xor bitmap_construct_agg bitmap_or_agg count_min_sketch "
+    "group_concat histogram_numeric hll_sketch_agg "
+    "hll_union_agg kurtosis listagg median percentile percentile_cont percentile_disc "
+    "quantile schema_of_variant_agg skewness string_agg"
 )
 _INSTEAD = {
-    "any_value": "write first(x), which is the same in every replay",
     "group_concat": "write collect_list(x), and join its values when you read",
     "listagg": "write collect_list(x), and join its values when you read",
     "string_agg": "write collect_list(x), and join its values when you read",
-    "histogram_numeric": "write approx_percentile(x, p), once for each p",
+    "histogram_numeric": "write histogram(x), or approx_percentile(x, p) once for each p",
     "hll_sketch_agg": "write approx_count_distinct(x)",
     "hll_union_agg": "write approx_count_distinct(x)",
     "median": "write approx_percentile(x, 0.5)",
-    "mode": "write approx_top_k(x, 1)",
     "percentile": "write approx_percentile(x, p)",
     "percentile_cont": "write approx_percentile(x, p)",
     "percentile_disc": "write approx_percentile(x, p)",
     "quantile": "write approx_percentile(x, p)",
     "skewness": "write stddev(x) or variance(x)",
     "kurtosis": "write stddev(x) or variance(x)",
-    "try_sum": "write sum",
-    "try_avg": "write avg",
 }
 #: What is known besides the functions that Spark lists: our own, and those with their own syntax.
 _OTHER_FUNCTIONS = words(
@@ -172,6 +176,8 @@ def _arguments_fault(call: FunctionCall, tokens: Sequence[Token]) -> str | None:
         return None
     inside = tokens[call.opening + 1 : call.closing]
     count = len(split_commas(inside)) if inside else 0
+    if call.name == "count" and count > 1 and word(inside[0]) == "DISTINCT":
+        return None  # of several columns together
     if AGGREGATES[call.name] not in _USAGE:
         return None if count == 1 else f"{call.name}() takes exactly one argument"
     fewest, most, usage = _USAGE[AGGREGATES[call.name]]

@@ -112,6 +112,9 @@ def _bind_lateral(expressions: Expressions, node: exp.Expr) -> None:
         if name_fault("alias", qualifier) or word(token) == "WINDOW":
             raise tree.refuse(token, f"alias {qualifier} is reserved; choose another")
     names = [] if alias is None else alias.columns
+    if isinstance(lateral, exp.Unnest) and alias is not None and not names and qualifier:
+        # As in PostgreSQL, where a single column has the alias as its name.
+        names = [alias.this] if _is_plain(expressions, call) else []
     generator = read_generator(expressions, call, name, names, outer=outer)
     columns = [
         scope.make(each, qualifier, type)
@@ -119,6 +122,12 @@ def _bind_lateral(expressions: Expressions, node: exp.Expr) -> None:
     ]
     scope.relation = replace(scope.relation, node=generator.over(scope.relation.node, columns))
     scope.made += columns
+
+
+def _is_plain(expressions: Expressions, call: exp.Expr) -> bool:
+    """Whether the elements that a call makes are single values."""
+    type = expressions.type_of(call.expressions[0]) if call.expressions else None
+    return type is None or (type.kind == "ARRAY" and not _is_of_structs(type))
 
 
 def _read_join(tree: Tree, join: exp.Join) -> bool:

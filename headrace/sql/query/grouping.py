@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
+from headrace.model.functions import FUNCTIONS, MANY, Function
 from headrace.model.nodes import (
     WINDOW_COLUMNS,
     Aggregate,
@@ -20,7 +21,7 @@ from headrace.model.nodes import (
     call_column,
     key_column,
 )
-from headrace.model.scalars import STORE_FUNCTIONS, Scalar
+from headrace.model.scalars import Scalar
 from headrace.sql.query.aggregates import read_call
 from headrace.sql.query.expressions import (
     GROUPING_FUNCTIONS,
@@ -32,27 +33,30 @@ from headrace.sql.query.grouping_sets import GROUPING_ID, GROUPING_SET, Grouping
 from headrace.sql.query.syntax import AggregateCall
 from headrace.sql.query.trees import aggregates_of, is_path, parts_of, path_of, strip_parentheses
 from headrace.sql.query.windows import is_window, misplaced_window, read_edge, read_window
+from headrace.sql.text import Refused
 
 __all__ = ["Groups"]
 
+#: What the store computes, types permitting; `model/functions.py` has those with names.
 _STORE_NODES = (
-    exp.Add, exp.And, exp.Anonymous, exp.Between, exp.Boolean, exp.Case, exp.Cast,
-    exp.Div, exp.EQ, exp.GT, exp.GTE, exp.Identifier, exp.If, exp.In, exp.Is, exp.LT, exp.LTE,
-    exp.Literal, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Null, exp.NullSafeEQ, exp.Or, exp.Paren,
-    exp.Sub, exp.TryCast, exp.DataType,
+    exp.Add, exp.And, exp.Anonymous, exp.Between, exp.BitwiseAnd, exp.BitwiseNot, exp.BitwiseOr,
+    exp.BitwiseXor, exp.Boolean, exp.Bracket, exp.Case, exp.Cast, exp.DPipe, exp.DataType, exp.Div,
+    exp.Dot, exp.EQ, exp.Extract, exp.GT, exp.GTE, exp.Identifier, exp.If, exp.In, exp.IntDiv,
+    exp.Interval, exp.Is, exp.LT, exp.LTE, exp.Like, exp.Literal, exp.Mod, exp.Mul, exp.NEQ,
+    exp.Neg, exp.Not, exp.Null, exp.NullSafeEQ, exp.Or, exp.Paren, exp.StrPosition, exp.Sub,
+    exp.Substring, exp.Trim, exp.TryCast, exp.Var,
 )  # fmt: skip
-#: How many arguments those take that do not take any number of them.
-_ARGUMENTS = {"abs": (1, 1), "if": (2, 3), "ifnull": (2, 2), "nullif": (2, 2), "nvl": (2, 2)}
+#: Calls with a syntax, and nodes, of their own.
+_OWN_SYNTAX = frozenset({"cast", "extract", "position", "substr", "substring", "trim", "try_cast"})
 #: What users call the nodes that sqlglot names otherwise.
 _SIGNS = {
-    "bracket": "[]",
-    "column": "a field",
-    "dot": "a field",
-    "dpipe": "||",
-    "intdiv": "DIV",
-    "mod": "%",
+    "bitwiseleftshift": "<<",
+    "bitwiserightshift": ">>",
+    "escape": "ESCAPE",
+    "nullsafeneq": "IS DISTINCT FROM",
+    "regexplike": "RLIKE",
 }
-_INSTEAD = "compute it when you read: SELECT round(total, 2) FROM view, or apply it to the argument"
+_INSTEAD = "compute it when you read the view"
 
 
 class Groups:
@@ -110,10 +114,8 @@ class Groups:
             return self._window_struct(whole)
         scalar = self.expressions.bind(node, self)
         refuse_null(self.tree, node)
-        if any(aggregates_of(node)) or any(name.startswith(_OUTPUT) for name in scalar.refs):
+        if scalar.name is None and self._is_known_later(node, scalar):
             self._refuse_foreign(node)
-        else:
-            self._refuse_many_windows(node, scalar)
         return scalar.substitute({f"{_OUTPUT}{name}": each for name, each in self._outputs.items()})
 
     def column_of_node(self, node: exp.Expr) -> str | None:
@@ -194,19 +196,31 @@ class Groups:
             self.calls.append(call)
         return call_column(self.calls.index(call))
 
+    def _is_known_later(self, node: exp.Expr, scalar: Scalar) -> bool:
+        """Whether no record knows the value: it is over an aggregate, or over windows to come."""
+        if any(aggregates_of(node)) or any(name.startswith(_OUTPUT) for name in scalar.refs):
+            return True
+        return self._has_many_windows and not set(scalar.refs).isdisjoint(WINDOW_COLUMNS)
+
+    @property
+    def _has_many_windows(self) -> bool:
+        """Whether a record has several windows, or does not know its own."""
+        window = self.window
+        return window is not None and (window.overlaps or window.gap_us is not None)
+
     def _refuse_many_windows(self, node: exp.Expr, scalar: Scalar) -> None:
-        """Refuse an expression over the window where a record has several, or knows none.
+        """Refuse a key over the window where a record has several, or knows none.
 
         Such a one has a value per window, or one that records still to come decide.
         """
-        if self.window is None or scalar.name or not set(scalar.refs) & set(WINDOW_COLUMNS):
+        if scalar.name or not set(scalar.refs) & set(WINDOW_COLUMNS):
             return
-        if self.window.overlaps or self.window.gap_us is not None:
+        if self.window is not None and self._has_many_windows:
             which = "windows that overlap" if self.window.overlaps else "sessions"
             raise self.tree.refuse(
                 node,
-                f"{which} have a start and an end, and no expressions over them: select "
-                "window.start, and compute the rest when you read the view",
+                f"records of {which} cannot be grouped by an expression over window.start or "
+                "window.end; move it from GROUP BY to SELECT",
             )
 
     def _refuse_foreign(self, root: exp.Expr) -> None:
@@ -217,22 +231,31 @@ class Groups:
             if self.column_of_node(node) is not None or isinstance(node, exp.DataType):
                 continue
             name = self.tree.call_name(node)
-            if name is not None and name not in STORE_FUNCTIONS:
-                if any(aggregates_of(node)) or any(map(self._is_output, node.find_all(exp.Column))):
-                    raise self.tree.refuse(
-                        node, f"{name}() cannot be applied to an aggregate; {_INSTEAD}"
-                    )
-                self._refuse_many_windows(node, self.expressions.bind(node, self))
-                continue  # of keys alone
+            if name is not None and name not in _OWN_SYNTAX:
+                if not self._is_known_later(node, self.expressions.bind(node, self)):
+                    continue  # of keys alone
+                if name not in FUNCTIONS:
+                    raise self._refuse_call(node, name)
             self._refuse_odd_forms(node, name)
-            is_column = is_path(node) and self.expressions.bind(node, self).name is not None
-            if not is_column and not isinstance(node, _STORE_NODES):
+            if not isinstance(node, _STORE_NODES) and not is_path(node):
                 raise self.tree.refuse(
                     self._place(node, root),
-                    f"{_SIGNS.get(node.key, node.key.upper())} cannot be computed beside an "
-                    f"aggregate; {_INSTEAD}",
+                    f"{_SIGNS.get(node.key, node.key.upper())} cannot be computed beside "
+                    f"{self._what(root)}; {_INSTEAD}",
                 )
-            waiting += [] if is_column else parts_of(node)
+            waiting += [] if is_path(node) else parts_of(node)
+
+    def _refuse_call(self, node: exp.Expr, name: str) -> Refused:
+        what = self._what(node)
+        instead = f"compute it when you read: SELECT {name}(...) FROM view"
+        if what == _AGGREGATE:
+            instead += ", or apply it to the argument"
+        return self.tree.refuse(node, f"{name}() cannot be applied to {what}; {instead}")
+
+    def _what(self, node: exp.Expr) -> str:
+        if any(aggregates_of(node)) or any(map(self._is_output, node.find_all(exp.Column))):
+            return _AGGREGATE
+        return "an edge of windows that overlap or of sessions"
 
     def _refuse_odd_forms(self, node: exp.Expr, name: str | None) -> None:
         """Refuse forms of what the store computes that it does not."""
@@ -242,12 +265,16 @@ class Groups:
             )
         if node.args.get("symmetric") is not None:
             raise self.tree.refuse(node, "SYMMETRIC is not supported; write BETWEEN low AND high")
-        fewest, most = _ARGUMENTS.get(name or "", (0, 1_000))
-        given = len(node.expressions)
-        if isinstance(node, exp.Anonymous) and not fewest <= given <= most:
-            wanted = fewest if fewest == most else f"{fewest} to {most}"
-            plural = "" if most == 1 else "s"
-            raise self.tree.refuse(node, f"{name}() takes {wanted} argument{plural}, not {given}")
+        if isinstance(node, exp.Interval) and isinstance(node.args.get("unit"), exp.IntervalSpan):
+            raise self.tree.refuse(
+                node,
+                "an interval of two units cannot stand beside an aggregate; write one unit, such "
+                "as INTERVAL 90 SECONDS",
+            )
+        if isinstance(node, exp.Anonymous) and name in FUNCTIONS:
+            function, given = FUNCTIONS[name], len(node.expressions)
+            if not function.fewest <= given <= function.most:
+                raise self.tree.refuse(node, _wrong_count(name, function, given))
 
     def _place(self, node: exp.Expr, root: exp.Expr) -> exp.Expr:
         if is_path(node) or isinstance(node, exp.Dot):
@@ -255,5 +282,16 @@ class Groups:
         return node if node.find(exp.Column, AggregateCall) is not None else root
 
 
+_AGGREGATE = "an aggregate"
 #: What names of outputs begin with while they stand in for expressions; no column can.
 _OUTPUT = "_output "
+
+
+def _wrong_count(name: str, function: Function, given: int) -> str:
+    fewest, most = function.fewest, function.most
+    if most == MANY:
+        wanted = f"{fewest} or more"
+    else:
+        wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    plural = "" if wanted == "1" else "s"
+    return f"{name}() takes {wanted} argument{plural} over aggregates, not {given}"

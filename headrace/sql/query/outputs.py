@@ -121,7 +121,8 @@ class _Reader:
         target = scope.find(written)
         shown = ".".join(written)
         if isinstance(target, Unknown) or target is None:
-            known = " or ".join(f"{each}.*" for each in scope.qualifiers.values())
+            # A subquery without an alias has no name to write.
+            known = " or ".join(f"{each}.*" for each in scope.qualifiers.values() if each) or "*"
             hint = closest(written[-1], scope.columns.values())
             raise tree.refuse(node, f"{shown}.* names no stream of this view{hint}; write {known}")
         if target.type is None or target.type.kind != "STRUCT":
@@ -201,6 +202,8 @@ class _Reader:
             name, where = _checked(tree, place, str(place.text)), tree.source.location(place.start)
             return Output(name, where, expression, has_alias=True)
         place = tree.first(node)
+        if scope.is_renamed and (not is_path(node) or tree.last(node).text in COORDINATES):
+            return Output(f"column {len(self.outputs.items)}", tree.location(node), node)
         if not is_path(node):
             raise tree.refuse(
                 place, f"this output has no name; add AS name after {tree.text(node)[:40]}"

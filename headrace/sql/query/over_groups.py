@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from headrace.model.graph import window_of
-from headrace.model.nodes import WINDOW_COLUMNS, key_column
+from headrace.model.nodes import WINDOW_COLUMNS, Filter, Project, key_column
 from headrace.model.scalars import Scalar
 from headrace.sql.query.expressions import Expressions
 from headrace.sql.query.grouping import Groups
@@ -24,10 +24,8 @@ class OverGroups(Groups):
 
     def judge(self, node: exp.Expr, scalar: Scalar) -> Scalar:
         """Return an expression over the groups as it is. Refused: the store cannot compute it."""
-        if any(map(self._is_output, node.find_all(exp.Column))):
+        if scalar.name is None and self._is_known_later(node, scalar):
             self._refuse_foreign(strip_parentheses(node))
-        else:
-            self._refuse_many_windows(node, scalar)
         return scalar
 
     def column_of_node(self, node: exp.Expr) -> str | None:
@@ -50,9 +48,23 @@ class OverGroups(Groups):
             return False
         return any(not _is_key(origin) for origin in self._origins.get(target.column, ()))
 
-    def _refuse_many_windows(self, node: exp.Expr, scalar: Scalar) -> None:
+    def _is_known_later(self, node: exp.Expr, scalar: Scalar) -> bool:
+        """Whether no record knows the value: it is over an aggregate, or over windows to come."""
+        if self._written_out(scalar).name in WINDOW_COLUMNS:
+            return False  # an edge of a window that was selected as one column
+        if any(map(self._is_output, node.find_all(exp.Column))):
+            return True
         origins = {each for ref in scalar.refs for each in self._origins.get(ref, ())}
-        super()._refuse_many_windows(node, Scalar(scalar.text, (*origins,)))
+        return self._has_many_windows and not origins.isdisjoint(WINDOW_COLUMNS)
+
+    def _written_out(self, scalar: Scalar) -> Scalar:
+        """Return an expression over the columns of the aggregate."""
+        below = self.expressions.scope.relation.node
+        while isinstance(below, Project | Filter):
+            if isinstance(below, Project):
+                scalar = scalar.substitute({each.name: each.scalar for each in below.columns})
+            below = below.input
+        return scalar
 
 
 def _is_key(origin: str) -> bool:

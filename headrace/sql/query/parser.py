@@ -74,15 +74,26 @@ class _Parser(RecoveringParser):
         self.sql = self.source.text
         self._chunks = [[_as_name(tokens, at) for at in range(len(tokens))]]
         self._advance_chunk()
-        tree = self._parse_select(nested=True, parse_subquery_alias=False)
-        if isinstance(tree, exp.Subquery):  # behind whose parenthesis another query may stand
-            tree = self._parse_query_modifiers(self._parse_set_operations(tree))
+        tree = self._parse_statement()
         if tree is None:
             raise Fault(self._curr)
         complete_spans(tree, {token.start: at for at, token in reversed([*enumerate(tokens)])})
         return tree, self._index
 
+    def _parse_statement(self) -> exp.Expr | None:
+        """Return the query that stands here; no other statement may."""
+        token = self._curr
+        if token and word(token) not in ("SELECT", "WITH", "FROM") and token.text != "(":
+            found = self.source.text[token.start : token.end + 1]
+            raise Fault(token, f"SELECT is expected here, not {found}")
+        query = self._parse_select(nested=True, parse_subquery_alias=False)
+        if isinstance(query, exp.Subquery):  # behind whose parenthesis another query may stand
+            query = self._parse_query_modifiers(self._parse_set_operations(query))
+        return query
+
     def _parse_select_query(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        if word(self._curr) == "FROM":
+            raise Fault(self._curr, "a query begins with SELECT; write SELECT ... FROM ...")
         self._begins.append(self._index)
         try:
             return super()._parse_select_query(*args, **kwargs)

@@ -8,6 +8,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parsers.spark import SparkParser
 
 from headrace.errors import Problem
+from headrace.sql.query.clauses import foreign_clause
 from headrace.sql.query.syntax import Broken, set_span
 from headrace.sql.statements import nesting
 from headrace.sql.text import SPARK, Refused, Source, word
@@ -29,7 +30,7 @@ _NO_NAMES = {
 _ENDS_PART = {
     *_NO_NAMES, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT,
     *SparkParser.QUERY_MODIFIER_PARSERS, TokenType.JOIN, *SparkParser.JOIN_KINDS,
-    *SparkParser.JOIN_SIDES, *SparkParser.JOIN_METHODS, TokenType.LATERAL,
+    *SparkParser.JOIN_SIDES, *SparkParser.JOIN_METHODS, TokenType.LATERAL, TokenType.PARTITION_BY,
 } - {TokenType.FOR, TokenType.LOCK, TokenType.USING, TokenType.FETCH}  # fmt: skip
 
 
@@ -56,6 +57,9 @@ class RecoveringParser(SparkParser):
         token = (error.token if isinstance(error, Fault) else None) or first
         message = error.message if isinstance(error, Fault) else None
         near = self.source.text[token.start : token.end + 1]
+        if message is None:
+            following = self._next if token is self._curr else None
+            message = foreign_clause(token, following)
         unread = f"this {what} cannot be read near {near}; check its syntax"
         return self.source.refuse(token, message or unread)
 

@@ -23,8 +23,9 @@ from headrace.sql.text import word
 
 __all__ = ["bind_from", "columns_text", "name_columns", "repeated_columns"]
 
-#: Binds a query that stands within another; None: it has problems, or what it reads has.
-Bind = Callable[[exp.Expr, Names], Relation | None]
+#: Binds a query that stands within another; None: it has problems, or what it reads has. The last
+#: argument says that a column list gives names to its outputs.
+Bind = Callable[[exp.Expr, Names, bool], Relation | None]
 
 
 def bind_from(
@@ -91,9 +92,10 @@ def _bind_parenthesised(
 ) -> Relation | None:
     if isinstance(source.this, exp.Table):  # FROM (stream)
         return _bind_relation(tree, source.this, names, bind, problems)
-    relation = bind(source.this, names)
     alias = source.args.get("alias")
-    if relation is not None and not (alias and alias.columns):
+    is_renamed = alias is not None and bool(alias.columns)
+    relation = bind(source.this, names, is_renamed)
+    if relation is not None and not is_renamed:
         problems += repeated_columns(relation)
     return relation
 

@@ -105,6 +105,8 @@ class Scope:
     has_window: bool = False
     outputs: frozenset[str] = field(default_factory=frozenset)  # in lower case, to explain mistakes
     made: list[Beside] = field(default_factory=list)  # by LATERAL VIEW and its kin
+    is_renamed: bool = False  # a column list, or the first query of UNION ALL, names the outputs
+    _index: "_Index | None" = None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -136,7 +138,7 @@ class Scope:
     def find(self, written: Sequence[str]) -> Target | Unknown | None:
         """Return what a path stands for, or what is wrong with it; None: it is not judged."""
         names = [name.lower() for name in written]
-        if len(names) > 1 and names[0] in self.qualifiers:
+        if len(names) > 1 and names[0] in self._names().qualifiers:
             found = self._named(names[1], names[0])
             if found:
                 return _target(found[0], written, 1)
@@ -160,11 +162,17 @@ class Scope:
             yield Beside(column.name, column.name, self.relation.qualifier, column.type)
 
     def _named(self, name: str, qualifier: str | None = None) -> list[Beside]:
-        return [
-            each
-            for each in (*self.visible, *self._own())
-            if each.name.lower() == name and qualifier in (None, each.qualifier.lower())
-        ]
+        found = self._names().columns.get(name, [])
+        return [each for each in found if qualifier in (None, each.qualifier.lower())]
+
+    def _names(self) -> "_Index":
+        """Return what every name stands for; it is worked out again when columns are added."""
+        if self._index is None or not self._index.is_of(self):
+            columns: dict[str, list[Beside]] = {}
+            for each in (*self.visible, *self._own()):
+                columns.setdefault(each.name.lower(), []).append(each)
+            self._index = _Index(self.relation, len(self.made), columns, self.qualifiers)
+        return self._index
 
     def _is_beside(self, names: Sequence[str]) -> bool:
         if names[0] in self.qualifiers and len(names) > 1:
@@ -212,6 +220,20 @@ class Scope:
             f"{owner} has no column {shown}{hint}; its columns are {', '.join(columns.values())}",
             skip,
         )
+
+
+@dataclass(frozen=True)
+class _Index:
+    """The names of a scope, as long as it reads the same relation and nothing is added to it."""
+
+    relation: Relation
+    made: int
+    columns: dict[str, list[Beside]]
+    qualifiers: dict[str, str]
+
+    def is_of(self, scope: Scope) -> bool:
+        """Whether these are the names of a scope as it is now."""
+        return self.relation is scope.relation and self.made == len(scope.made)
 
 
 def _target(found: Beside, written: Sequence[str], at: int) -> Target:

@@ -52,8 +52,8 @@ def _bind(tree: Tree, node: WindowTable, relation: Relation) -> Relation:
     if relation.event_time is None:
         raise tree.refuse(
             node,
-            f"{name.upper()} needs the event time of {relation.name}, which has none; add to its "
-            "columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS",
+            f"{name.upper()} needs the event time of {relation.name}, which has none; "
+            f"{relation.timeless}",
         )
     arguments = _arguments(tree, node, how)
     time = arguments.pop("timecol")

@@ -2,7 +2,7 @@
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION"]
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 SCHEMA = (
     "CREATE SCHEMA headrace",
@@ -81,6 +81,26 @@ SCHEMA = (
             mean := CASE WHEN isfinite(headrace.merged_squares(a, b))
                 THEN a.mean + (b.mean - a.mean) * (CAST(b.n AS DOUBLE) / (a.n + b.n)) END,
             m2 := headrace.merged_squares(a, b)) END""",
+    # The same for pairs of values, with the sum of the products of their distances. Where one is no
+    # finite number, or too large, all is NaN.
+    """CREATE MACRO headrace.merged_products(c_a, c_b, x, y, n_a, n_b) AS
+        c_a + c_b + x * (y * (CAST(n_a AS DOUBLE) * n_b / (n_a + n_b)))""",
+    """CREATE MACRO headrace.merge_pairs(a, b) AS
+        CASE WHEN a IS NULL THEN b WHEN b IS NULL THEN a
+        WHEN isfinite(a.c2) AND isfinite(b.c2) THEN struct_pack(
+            n := a.n + b.n,
+            mean_a := a.mean_a + (b.mean_a - a.mean_a) * (CAST(b.n AS DOUBLE) / (a.n + b.n)),
+            mean_b := a.mean_b + (b.mean_b - a.mean_b) * (CAST(b.n AS DOUBLE) / (a.n + b.n)),
+            m2_a := headrace.merged_products(
+                a.m2_a, b.m2_a, b.mean_a - a.mean_a, b.mean_a - a.mean_a, a.n, b.n),
+            m2_b := headrace.merged_products(
+                a.m2_b, b.m2_b, b.mean_b - a.mean_b, b.mean_b - a.mean_b, a.n, b.n),
+            c2 := headrace.merged_products(
+                a.c2, b.c2, b.mean_a - a.mean_a, b.mean_b - a.mean_b, a.n, b.n))
+        ELSE struct_pack(
+            n := a.n + b.n, mean_a := CAST(NULL AS DOUBLE), mean_b := CAST(NULL AS DOUBLE),
+            m2_a := CAST('NaN' AS DOUBLE), m2_b := CAST('NaN' AS DOUBLE),
+            c2 := CAST('NaN' AS DOUBLE)) END""",
     # Ertl's estimate (aggregates/hyperloglog.py) from how many registers are filled and the sum of
     # 2 ** -run over them. The list is his sigma, which ends long before 30 terms.
     """CREATE MACRO headrace.estimate_distinct(registers, filled, powers) AS

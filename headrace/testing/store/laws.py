@@ -61,7 +61,16 @@ MERGES: dict[Merge, tuple[str, Sequence[Any], Any]] = {
          {"n": 1, "mean": 5.0, "m2": 0.0}],
         {"n": 4, "mean": 3.0, "m2": 10.0},
     ),
+    Merge.CO_MOMENTS: (
+        "STRUCT<n: BIGINT, mean_a: DOUBLE, mean_b: DOUBLE, m2_a: DOUBLE, m2_b: DOUBLE, c2: DOUBLE>",
+        # Of (1, 4); of nothing; of (2, 1) and (4, 3); of (5, 0): the means are 3 and 2.
+        [{"n": 1, "mean_a": 1.0, "mean_b": 4.0, "m2_a": 0.0, "m2_b": 0.0, "c2": 0.0}, None,
+         {"n": 2, "mean_a": 3.0, "mean_b": 2.0, "m2_a": 2.0, "m2_b": 2.0, "c2": 2.0},
+         {"n": 1, "mean_a": 5.0, "mean_b": 0.0, "m2_a": 0.0, "m2_b": 0.0, "c2": 0.0}],
+        {"n": 4, "mean_a": 3.0, "mean_b": 2.0, "m2_a": 10.0, "m2_b": 10.0, "c2": -6.0},
+    ),
     Merge.LEAST_N: ("ARRAY<INT>", [[4, 8], [], [1, 9], [2]], [1, 2, 4]),
+    Merge.GREATEST_N: ("ARRAY<INT>", [[8, 4], [], [9, 1], [2]], [9, 8, 4]),
 }  # fmt: skip
 
 #: For every placement in time: its window, the place of a row, and the edges of its only window.

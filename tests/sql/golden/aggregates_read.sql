@@ -127,3 +127,137 @@ SELECT count(DISTINCT id) AS a, count(distinct upper(id)) FILTER (WHERE items > 
 -- output: h = call_6
 -- output: i = call_7
 -- output: j = call_8
+
+-- case: the first and the last values, with and without nulls
+CREATE MATERIALIZED VIEW v AS
+SELECT first_n(id, 3) AS a, last_n(id, 3) AS b, last_n(id, 3) IGNORE NULLS AS c, first_n(id, 3) IGNORE NULLS AS d,
+  collect_list(id, 3) RESPECT NULLS AS e, collect_list(id, 3) IGNORE NULLS AS f, array_agg(id) RESPECT NULLS AS g,
+  collect_set(id) RESPECT NULLS AS h, collect_set(id) IGNORE NULLS AS i, last_n(id RESPECT NULLS, 3) AS j,
+  any_value(id) AS k, any_value(id) IGNORE NULLS AS l, any_value(id, true) AS m FROM payments
+-- view: v, 0 us
+-- from: payments
+-- window: none
+-- call: call_0 = first_n(id, 3)
+-- call: call_1 = last_n(id, 3)
+-- call: call_2 = last_n(id, 3), without nulls
+-- call: call_3 = collect_list(id, 3)
+-- call: call_4 = first_n(id, 1000)
+-- call: call_5 = collect_set_with_nulls(id, 1000)
+-- call: call_6 = collect_set(id, 1000)
+-- call: call_7 = first(id)
+-- call: call_8 = first(id), without nulls
+-- output: a = call_0
+-- output: b = call_1
+-- output: c = call_2
+-- output: d = call_3
+-- output: e = call_0
+-- output: f = call_3
+-- output: g = call_4
+-- output: h = call_5
+-- output: i = call_6
+-- output: j = call_1
+-- output: k = call_7
+-- output: l = call_8
+-- output: m = call_8
+
+-- case: the greatest and the least values
+CREATE MATERIALIZED VIEW v AS
+SELECT topk(items, 3) AS a, topk_distinct(items, 3) AS b, TOPKDISTINCT(items, 3) AS c, bottomk(items, 10000) AS d,
+  bottomk_distinct(items, 1) AS e, max_by(id, price, 3) AS f, min_by(id, price, 3) AS g, max_by(id, price) AS h FROM payments
+-- view: v, 0 us
+-- from: payments
+-- window: none
+-- call: call_0 = topk(items, 3)
+-- call: call_1 = topk_distinct(items, 3)
+-- call: call_2 = bottomk(items, 10000)
+-- call: call_3 = bottomk_distinct(items, 1)
+-- call: call_4 = max_by(id, price, 3)
+-- call: call_5 = min_by(id, price, 3)
+-- call: call_6 = max_by(id, price)
+-- output: a = call_0
+-- output: b = call_1
+-- output: c = call_1
+-- output: d = call_2
+-- output: e = call_3
+-- output: f = call_4
+-- output: g = call_5
+-- output: h = call_6
+
+-- case: how often values occur, and sums of different ones
+CREATE MATERIALIZED VIEW v AS
+SELECT histogram(id) AS a, mode(id) AS b, sum(DISTINCT items) AS c, avg(DISTINCT items) FILTER (WHERE items > 1) AS d,
+  mean(distinct items) AS e, try_sum(items) AS f, try_avg(items) AS g, array_agg(DISTINCT id) AS h,
+  collect_list(DISTINCT id, 5) RESPECT NULLS AS i, topk(DISTINCT items, 2) AS j FROM payments
+-- view: v, 0 us
+-- from: payments
+-- window: none
+-- call: call_0 = histogram(id)
+-- call: call_1 = mode(id)
+-- call: call_2 = sum_distinct(items)
+-- call: call_3 = avg_distinct(items), where items > 1
+-- call: call_4 = avg_distinct(items)
+-- call: call_5 = try_sum(items)
+-- call: call_6 = avg(items)
+-- call: call_7 = collect_set(id, 1000)
+-- call: call_8 = collect_set_with_nulls(id, 5)
+-- call: call_9 = topk_distinct(items, 2)
+-- output: a = call_0
+-- output: b = call_1
+-- output: c = call_2
+-- output: d = call_3
+-- output: e = call_4
+-- output: f = call_5
+-- output: g = call_6
+-- output: h = call_7
+-- output: i = call_8
+-- output: j = call_9
+
+-- case: two columns together
+CREATE MATERIALIZED VIEW v AS
+SELECT corr(price, items) AS a, covar_pop(price, items) AS b, covar_samp(price, items) AS c, regr_avgx(price, items) AS d,
+  regr_avgy(price, items) AS e, regr_count(price, items) AS f, regr_intercept(price, items) AS g, regr_r2(price, items) AS h,
+  regr_slope(price, items) AS i, regr_sxx(price, items) AS j, regr_sxy(price, items) AS k, REGR_SYY(price, items + 1) AS l
+FROM payments
+-- view: v, 0 us
+-- from: payments
+-- window: none
+-- call: call_0 = corr(price, items)
+-- call: call_1 = covar_pop(price, items)
+-- call: call_2 = covar_samp(price, items)
+-- call: call_3 = regr_avgx(price, items)
+-- call: call_4 = regr_avgy(price, items)
+-- call: call_5 = regr_count(price, items)
+-- call: call_6 = regr_intercept(price, items)
+-- call: call_7 = regr_r2(price, items)
+-- call: call_8 = regr_slope(price, items)
+-- call: call_9 = regr_sxx(price, items)
+-- call: call_10 = regr_sxy(price, items)
+-- call: call_11 = regr_syy(price, items + 1)
+-- output: a = call_0
+-- output: b = call_1
+-- output: c = call_2
+-- output: d = call_3
+-- output: e = call_4
+-- output: f = call_5
+-- output: g = call_6
+-- output: h = call_7
+-- output: i = call_8
+-- output: j = call_9
+-- output: k = call_10
+-- output: l = call_11
+
+-- case: several columns together are different
+CREATE MATERIALIZED VIEW v AS
+SELECT count(DISTINCT id, card) AS a, count(DISTINCT upper(id), items + 1, id) FILTER (WHERE items > 1) AS b,
+  count(DISTINCT address) AS c, collect_set(tags) AS d FROM payments
+-- view: v, 0 us
+-- from: payments
+-- window: none
+-- call: call_0 = count_distinct(case when id is not null and card is not null then named_struct('c0', id, 'c1', card) end)
+-- call: call_1 = count_distinct(case when (upper(id)) is not null and (items + 1) is not null and id is not null then named_struct('c0', (upper(id)), 'c1', (items + 1), 'c2', id) end), where items > 1
+-- call: call_2 = count_distinct(address)
+-- call: call_3 = collect_set(tags, 1000)
+-- output: a = call_0
+-- output: b = call_1
+-- output: c = call_2
+-- output: d = call_3

@@ -92,3 +92,12 @@ SELECT transform(tags, x -> upper(X)) AS a, transform(lines, l -> L.sku) AS b FR
 -- from: orders
 -- output: a = transform(tags, x -> upper(X))
 -- output: b = transform(lines, l -> L.sku)
+
+-- case: a lambda's variable over a query within another
+CREATE MATERIALIZED VIEW v AS
+SELECT transform(t, id -> concat(id, k)) AS a FROM (SELECT tags AS t, id AS k FROM orders)
+-- view: v, 0 us
+-- from: orders
+-- output: t = tags
+-- output: k = id
+-- output: a = transform(t, _variable_id -> concat(_variable_id, k))

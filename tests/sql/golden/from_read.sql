@@ -138,8 +138,8 @@ CREATE MATERIALIZED VIEW v AS SELECT id, amount FROM payments UNION ALL SELECT t
 -- output: amount = amount
 -- branch: 1
 -- from: notes
--- output: text = text
--- output: one = 1
+-- output: id = text
+-- output: amount = 1
 -- union: of 2
 
 -- case: the same stream twice, and a third query
@@ -154,7 +154,7 @@ SELECT text FROM notes UNION ALL SELECT text FROM notes UNION ALL SELECT id FROM
 -- output: text = text
 -- branch: 2
 -- from: payments
--- output: id = id
+-- output: text = id
 -- union: of 3
 
 -- case: parentheses around queries of UNION ALL
@@ -166,14 +166,14 @@ CREATE MATERIALIZED VIEW v AS
 -- output: text = text
 -- branch: 1
 -- from: payments
--- output: id = id
+-- output: text = id
 -- branch: 2
 -- branch: 0
 -- from: notes
 -- output: text = text
 -- branch: 1
 -- from: payments
--- output: card = card
+-- output: text = card
 -- union: of 2
 -- union: of 3
 
@@ -192,7 +192,7 @@ GROUP BY window(ts, '1 minute') HAVING n > 1
 -- output: _watermark = _watermark
 -- branch: 1
 -- from: sales
--- output: at = at
+-- output: ts = at
 -- output: id = id
 -- output: _watermark = _watermark
 -- union: of 2
@@ -213,7 +213,7 @@ SELECT y FROM (SELECT text FROM notes UNION ALL SELECT id FROM payments) AS t (y
 -- output: y = text
 -- branch: 1
 -- from: payments
--- output: id = id
+-- output: y = id
 -- union: of 2
 -- output: y = y
 
@@ -247,3 +247,43 @@ SELECT s, c, c * 2 AS twice, date_format(s, 'HH:mm') AS at FROM g WHERE c BETWEE
 -- output: c = c
 -- output: twice = c * 2
 -- output: at = date_format(s, 'HH:mm')
+
+-- case: outputs that get their names elsewhere need none of their own, and may repeat one
+CREATE MATERIALIZED VIEW v AS SELECT text, 1 AS n FROM notes UNION ALL SELECT id || 'x', 2 FROM payments UNION ALL SELECT id, id FROM payments;
+CREATE MATERIALIZED VIEW w AS WITH a (x, y) AS (SELECT upper(text), 1 FROM notes) SELECT x, z FROM (SELECT x, y + 1 FROM a) AS b (x, z)
+-- view: v, 0 us
+-- branch: 0
+-- from: notes
+-- output: text = text
+-- output: n = 1
+-- branch: 1
+-- from: payments
+-- output: text = id || 'x'
+-- output: n = 2
+-- branch: 2
+-- from: payments
+-- output: text = id
+-- output: n = id
+-- union: of 3
+-- view: w, 0 us
+-- from: notes
+-- output: x = upper(text)
+-- output: y = 1
+-- output: x = x
+-- output: z = y + 1
+-- output: x = x
+-- output: z = z
+
+-- case: only the first query of a union names the outputs
+CREATE MATERIALIZED VIEW v AS
+SELECT id, upper(country) AS c FROM payments UNION ALL (SELECT concat(id, 'x'), _topic FROM payments);
+-- view: v, 0 us
+-- branch: 0
+-- from: payments
+-- output: id = id
+-- output: c = upper(Country)
+-- branch: 1
+-- from: payments
+-- output: id = concat(id, 'x')
+-- output: c = _topic
+-- union: of 2

@@ -228,3 +228,53 @@ SELECT unnest(tags) AS tag FROM orders
 -- from: orders
 -- generate: tag = explode(tags)
 -- output: tag = tag
+
+-- case: of a query within another
+CREATE MATERIALIZED VIEW v AS
+SELECT upper(tag) AS tag, count(*) AS n FROM (SELECT explode(tags) AS tag FROM orders WHERE shop <> '') GROUP BY upper(tag)
+-- view: v, 0 us
+-- from: orders
+-- where: shop <> ''
+-- generate: tag = explode(tags)
+-- output: tag = tag
+-- window: none
+-- key: key_0 = upper(tag)
+-- call: call_0 = count()
+-- output: tag = key_0
+-- output: n = call_0
+
+-- case: over a query, whose types pass through
+CREATE MATERIALIZED VIEW v AS
+SELECT sku, n FROM (SELECT lines AS l, id AS n FROM orders) q LATERAL VIEW inline(l)
+-- view: v, 0 us
+-- from: orders
+-- output: l = lines
+-- output: n = id
+-- generate: sku, qty = inline(l)
+-- output: sku = sku
+-- output: n = n
+
+-- case: distinct rows of a union
+CREATE MATERIALIZED VIEW v AS
+SELECT DISTINCT name FROM (SELECT id AS name FROM orders UNION ALL SELECT explode(tags) AS name FROM payments)
+-- view: v, 0 us
+-- branch: 0
+-- from: orders
+-- output: name = id
+-- branch: 1
+-- from: payments
+-- generate: name = explode(tags)
+-- output: name = name
+-- union: of 2
+-- window: none
+-- key: key_0 = name
+-- output: name = key_0
+
+-- case: an alias of UNNEST names its single column
+CREATE MATERIALIZED VIEW v AS
+SELECT id, tag FROM orders CROSS JOIN UNNEST(tags) AS tag
+-- view: v, 0 us
+-- from: orders
+-- generate: tag = explode(tags)
+-- output: id = id
+-- output: tag = tag

@@ -123,3 +123,13 @@ SELECT tag FROM orders RIGHT JOIN LATERAL explode(tags) AS t(tag) ON TRUE
 CREATE MATERIALIZED VIEW v AS
 SELECT tag FROM orders LEFT JOIN LATERAL explode(tags) AS t(tag) ON tag = 'a'
 -- error: case.sql:2:69: elements belong to their own row: write ON TRUE, and conditions in WHERE
+
+-- case: over groups
+CREATE MATERIALIZED VIEW v AS
+SELECT explode(l) AS x FROM (SELECT collect_list(id) AS l FROM orders)
+-- error: case.sql:2:1: this over groups is not built yet: the subquery is grouped already; group once, over its records, or work it out when you read the view
+
+-- case: distinct rows of groups
+CREATE MATERIALIZED VIEW v AS
+SELECT DISTINCT n FROM (SELECT shop, count(*) AS n FROM orders GROUP BY shop)
+-- error: case.sql:2:1: an aggregate over groups is not built yet: the subquery is grouped already; group once, over its records, or work it out when you read the view

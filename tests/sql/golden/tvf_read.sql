@@ -230,10 +230,10 @@ SELECT tumble(interval '1 hour') AS window, shop, count(*) AS n FROM orders GROU
 
 -- case: a window as a column by its name
 CREATE MATERIALIZED VIEW v AS
-SELECT hop(interval '2 second', interval '10 seconds') AS w, count(*) AS n FROM orders GROUP BY w
+SELECT tumble(interval '10 seconds') AS w, count(*) AS n FROM orders GROUP BY w
 -- view: v, 0 us
 -- from: orders
--- window: hopping, 10000000 us, every 2000000 us
+-- window: 10000000 us
 -- call: call_0 = count()
 -- output: w = named_struct('start', _window_start, 'end', _window_end)
 -- output: n = call_0
@@ -247,3 +247,72 @@ SELECT window.start AS s, count(*) AS n FROM orders GROUP BY window(ts, INTERVAL
 -- call: call_0 = count()
 -- output: s = _window_start
 -- output: n = call_0
+
+-- case: a window column of a query within another
+CREATE MATERIALIZED VIEW v AS
+SELECT window.start AS s, window.end AS e, n FROM (SELECT hop(interval '2 second', interval '10 seconds') AS window, count(*) AS n FROM orders GROUP BY 1)
+-- view: v, 0 us
+-- from: orders
+-- window: hopping, 10000000 us, every 2000000 us
+-- call: call_0 = count()
+-- output: window = named_struct('start', _window_start, 'end', _window_end)
+-- output: n = call_0
+-- output: s = window.start
+-- output: e = window.end
+-- output: n = n
+
+-- case: a session column, by its name, of a query within another
+CREATE MATERIALIZED VIEW v AS
+SELECT window.start, window.end, shop, rows FROM (SELECT SESSION(interval '20 seconds') AS window, shop, count(*) AS rows FROM orders GROUP BY window, shop)
+-- view: v, 0 us
+-- from: orders
+-- window: session, gap 20000000 us
+-- key: key_0 = shop
+-- call: call_0 = count()
+-- output: window = named_struct('start', _window_start, 'end', _window_end)
+-- output: shop = key_0
+-- output: rows = call_0
+-- output: start = window.start
+-- output: end = window.end
+-- output: shop = shop
+-- output: rows = rows
+
+-- case: a window function over a query
+CREATE MATERIALIZED VIEW v AS
+SELECT window_start, big, count(*) AS n FROM TABLE(TUMBLE(TABLE (SELECT size(tags) > 1 AS big, ts FROM orders WHERE shop <> ''), DESCRIPTOR(ts), '1 minute')) GROUP BY window_start, window_end, big
+-- view: v, 0 us
+-- from: orders
+-- where: shop <> ''
+-- output: big = size(tags) > 1
+-- output: ts = ts
+-- window: 60000000 us
+-- key: key_0 = big
+-- call: call_0 = count()
+-- output: window_start = _window_start
+-- output: big = key_0
+-- output: n = call_0
+
+-- case: rows of windows in a query within another
+CREATE MATERIALIZED VIEW v AS
+SELECT w, count(*) AS n FROM (SELECT window_start AS w, shop FROM HOP(TABLE orders, DESCRIPTOR(ts), '1 minute', '2 minutes')) WHERE shop <> '' GROUP BY w
+-- view: v, 0 us
+-- from: orders
+-- windows: hopping, 120000000 us, every 60000000 us
+-- output: w = _window_start
+-- output: shop = shop
+-- where: shop <> ''
+-- window: none
+-- key: key_0 = w
+-- call: call_0 = count()
+-- output: w = key_0
+-- output: n = call_0
+
+-- case: a hopping window as a column
+CREATE MATERIALIZED VIEW v AS
+SELECT count(*) AS n, hop(interval '2 second', interval '10 seconds') AS w FROM orders GROUP BY w
+-- view: v, 0 us
+-- from: orders
+-- window: hopping, 10000000 us, every 2000000 us
+-- call: call_0 = count()
+-- output: n = call_0
+-- output: w = named_struct('start', _window_start, 'end', _window_end)

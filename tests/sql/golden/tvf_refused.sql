@@ -107,3 +107,14 @@ SELECT tumble(interval '1 hour') AS w, count(*) AS n FROM orders GROUP BY shop
 CREATE MATERIALIZED VIEW v AS
 SELECT upper(tumble(interval '1 hour')) AS w, count(*) AS n FROM orders GROUP BY 1
 -- error: case.sql:2:14: tumble() belongs into GROUP BY; here write window.start or window.end
+
+-- case: a session as a column of a query within another
+CREATE MATERIALIZED VIEW v AS
+SELECT w FROM (SELECT session(interval '2 second') AS w, count(*) AS n FROM orders GROUP BY w)
+-- view: v, 0 us
+-- from: orders
+-- window: session, gap 2000000 us
+-- call: call_0 = count()
+-- output: w = named_struct('start', _window_start, 'end', _window_end)
+-- output: n = call_0
+-- output: w = w

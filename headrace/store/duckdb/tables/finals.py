@@ -6,25 +6,58 @@ from headrace.aggregates.hyperloglog import REGISTERS
 from headrace.aggregates.percentile import INFINITE, LARGEST_EXPONENT, MIDDLE, SHIFT, WIDTH
 from headrace.aggregates.words import Final
 from headrace.plan.tables import Answer, Table
+from headrace.schema.types import DataType
 from headrace.store.duckdb.tables.merging import combine
 from headrace.store.duckdb.tables.names import GROUP, physical, quote
 
 __all__ = ["final_text", "items_text"]
 
 _N, _M2 = "struct_extract({0}, 'n')", "struct_extract({0}, 'm2')"
+_M2_A, _M2_B = "struct_extract({0}, 'm2_a')", "struct_extract({0}, 'm2_b')"
+_C2 = "struct_extract({0}, 'c2')"
+_CORR = f"({_C2} / nullif(sqrt({_M2_A}) * sqrt({_M2_B}), 0))"
+_SLOPE = f"({_C2} / nullif({_M2_B}, 0))"
 _FINALS = {
     Final.VALUE: "{0}",
     Final.SUM: "CAST({0} AS {type})",
+    Final.TRY_SUM: "TRY_CAST({0} AS {type})",
     Final.TOTAL: "({0}).total",
     Final.PICKED: "struct_extract({0}, 'value')",
     Final.PICKED_EACH: "list_transform({0}, lambda each: struct_extract(each, 'value'))",
+    Final.PICKED_BACKWARDS: (
+        "list_transform(list_reverse({0}), lambda each: struct_extract(each, 'value'))"
+    ),
     Final.VAR_POP: f"{_M2} / {_N}",
     Final.VAR_SAMP: f"CASE WHEN {_N} > 1 THEN {_M2} / ({_N} - 1) END",
     Final.STDDEV_POP: f"sqrt({_M2} / {_N})",
     Final.STDDEV_SAMP: f"CASE WHEN {_N} > 1 THEN sqrt({_M2} / ({_N} - 1)) END",
+    Final.COVAR_POP: f"{_C2} / {_N}",
+    Final.COVAR_SAMP: f"CASE WHEN {_N} > 1 THEN {_C2} / ({_N} - 1) END",
+    Final.CORR: f"CASE WHEN {_N} > 1 THEN {_CORR} END",
+    # The second of a pair is x, what the first depends on.
+    Final.REGR_SLOPE: _SLOPE,
+    Final.REGR_INTERCEPT: (
+        f"CASE WHEN isfinite({_C2}) THEN struct_extract({{0}}, 'mean_a') "
+        f"- {_SLOPE} * struct_extract({{0}}, 'mean_b') ELSE {_C2} END"
+    ),
+    Final.REGR_R2: (
+        f"CASE WHEN {_M2_B} = 0 THEN NULL WHEN {_M2_A} = 0 THEN 1.0::DOUBLE ELSE {_CORR} ** 2 END"
+    ),
+    Final.REGR_SXX: _M2_B,
+    Final.REGR_SXY: _C2,
+    Final.REGR_SYY: _M2_A,
     # Over the rows of a group's items; `item` is a column besides the states.
     Final.COUNT_ITEMS: "count(*)",
     Final.FIRST_ITEMS: "coalesce(list(item ORDER BY {0})[1:{parameter}], [])",
+    Final.FIRST_VALUES: (
+        "coalesce(list(struct_extract(item, 'value') ORDER BY {0})[1:{parameter}], [])"
+    ),
+    Final.LAST_ITEMS: "coalesce(list(item ORDER BY {0} DESC)[1:{parameter}], [])",
+    Final.HISTOGRAM: (
+        "CAST(map(coalesce(list(item ORDER BY item), []), coalesce(list({0} ORDER BY item), [])) "
+        "AS {type})"
+    ),
+    Final.MODE: "list(item ORDER BY {0} DESC, item)[1]",
     Final.TOP_ITEMS: (
         "coalesce(list(struct_pack(item := struct_extract(item, 'value'), count := {0}) "
         "ORDER BY {0} DESC, struct_extract(item, 'value') ASC NULLS FIRST)[1:{parameter}], [])"
@@ -73,6 +106,8 @@ def items_text(answer: Answer, table: Table, matches: Sequence[str], *, combines
     if answer.final is Final.QUANTILE:
         ranked = _RANKED.format(*answer.states)
         return f"SELECT {_quantile(answer)} FROM (SELECT *, {ranked} FROM ({rows}))"
+    if answer.final in (Final.SUM_ITEMS, Final.MEAN_ITEMS):
+        return f"SELECT {_over_numbers(answer, table.item.type)} FROM ({rows})"
     return f"SELECT {_fill(answer)} FROM ({rows})"
 
 
@@ -89,6 +124,20 @@ def _mean(answer: Answer, *, sums_are_doubles: bool) -> str:
         return f"CAST({exact} AS {answer.type.duckdb})"
     total = f"({total}).total" if sums_are_doubles else f"CAST({total} AS DOUBLE)"
     return f"CASE WHEN {count} > 0 THEN {total} / {count} END"
+
+
+def _over_numbers(answer: Answer, item: DataType) -> str:
+    """Return the sum or the mean of items that are numbers."""
+    total = "sum(item)"
+    if item.kind in ("FLOAT", "DOUBLE"):
+        # In the order of the items: doubles then always add up to the same.
+        total = "sum(CAST(item AS DOUBLE) ORDER BY item)"
+    if answer.final is Final.SUM_ITEMS:
+        return f"CAST({total} AS {answer.type.duckdb})"
+    if answer.type.kind == "DECIMAL":
+        exact = f"headrace.exact_average({total}, count(*), {answer.type.scale})"
+        return f"CAST({exact} AS {answer.type.duckdb})"
+    return f"CAST({total} AS DOUBLE) / count(*)"
 
 
 def _quantile(answer: Answer) -> str:

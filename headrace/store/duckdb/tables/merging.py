@@ -11,6 +11,20 @@ __all__ = ["combine", "differs", "merge"]
 _ADD = "coalesce({old} + {new}, {old}, {new})"
 
 
+def _squares(side: str) -> str:
+    """Return the sum of squares of one side of pairs: what rounding is measured by."""
+    return f"({{old}}.m2_{side} + {{old}}.n * {{old}}.mean_{side} ** 2)"
+
+
+def _apart(side: str) -> str:
+    """Return whether one side of pairs has other moments."""
+    return (
+        f"abs({{old}}.m2_{side} - {{new}}.m2_{side}) > 1e-9 * {_squares(side)} "
+        f"OR {{old}}.n * ({{old}}.mean_{side} - {{new}}.mean_{side}) ** 2 "
+        f"> 1e-18 * {_squares(side)}"
+    )
+
+
 @dataclass(frozen=True)
 class _Merging:
     """SQL over `{old}` and `{new}`, and as an aggregate over `{x}`.
@@ -52,9 +66,21 @@ _MERGES = {
         "OR ({old}.mean - {new}.mean) ** 2 > 1e-18 * ({old}.m2 / {old}.n + {old}.mean ** 2)"
         ") IS NOT FALSE",
     ),
+    Merge.CO_MOMENTS: _Merging(
+        "headrace.merge_pairs({old}, {new})",
+        "list_reduce(list({x}) FILTER (WHERE {x} IS NOT NULL), "
+        "lambda a, b: headrace.merge_pairs(a, b))",
+        "{old} IS DISTINCT FROM {new} AND ({old}.n <> {new}.n "
+        f"OR {_apart('a')} OR {_apart('b')} OR abs({{old}}.c2 - {{new}}.c2) > "
+        f"1e-9 * sqrt({_squares('a')}) * sqrt({_squares('b')})) IS NOT FALSE",
+    ),
     Merge.LEAST_N: _Merging(
         "list_sort(list_concat({old}, {new}))[1:{most}]",
         "list_sort(flatten(list({x})))[1:{most}]",
+    ),
+    Merge.GREATEST_N: _Merging(
+        "list_sort(list_concat({old}, {new}), 'DESC')[1:{most}]",
+        "list_sort(flatten(list({x})), 'DESC')[1:{most}]",
     ),
 }
 

@@ -22,7 +22,8 @@ def trim(table: Table, delta: str) -> str:
     partition = f"PARTITION BY {', '.join(groups)} " if groups else ""
     ranked = (
         f"SELECT rowid AS place, row_number() OVER ({partition}ORDER BY "
-        f"{quote(table.values[0].name)}) AS rank FROM {physical(table.name)} AS o "
+        f"{quote(table.values[0].name)}{' DESC' if table.keeps_greatest else ''}) AS rank "
+        f"FROM {physical(table.name)} AS o "
         f"WHERE EXISTS (FROM {_full(table, delta, more_than=table.keep)} AS f "
         f"WHERE {_same_group(groups, 'f', 'o')})"
     )
@@ -42,8 +43,9 @@ def _full(table: Table, delta: str, *, more_than: int | None) -> str:
     """Return the groups of a delta that have more items than that, and the last one's place."""
     groups = _item_groups(table)
     by = f"GROUP BY {', '.join(groups)} " if groups else ""
+    last = f"{'min' if table.keeps_greatest else 'max'}({quote(table.values[0].name)})"
     return (
-        f"(SELECT {', '.join([*groups, f'max({quote(table.values[0].name)}) AS last_place'])} "
+        f"(SELECT {', '.join([*groups, f'{last} AS last_place'])} "
         f"FROM {physical(table.name)} AS o "
         f"WHERE EXISTS (FROM {delta} AS d WHERE {_same_group(groups, 'd', 'o')}) "
         f"{by}HAVING count(*) > {more_than})"
@@ -57,10 +59,11 @@ def _entering(table: Table, delta: str) -> str:
     """
     assert table.keep is not None
     same = _same_group(_item_groups(table), "f", "d")
+    before = ">" if table.keeps_greatest else "<"
     return (
         f"(SELECT d.* FROM {delta} AS d LEFT JOIN "
         f"{_full(table, delta, more_than=table.keep - 1)} AS f ON {same} "
-        f"WHERE f.last_place IS NULL OR d.{quote(table.values[0].name)} < f.last_place)"
+        f"WHERE f.last_place IS NULL OR d.{quote(table.values[0].name)} {before} f.last_place)"
     )
 
 

@@ -1,0 +1,158 @@
+"""Views over several streams, and rows that are made of records: the answer is the reference's.
+
+Method: random logs of two streams, cut at random, with crashes, in both gears; and stories of
+edits and sinks over a union.
+"""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from agreement import any_split, assert_agrees_with_the_reference, assert_the_cuts_do_not_show
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.project.settings import Settings
+from headrace.testing import Harness, harness
+from headrace.testing.harness import Value
+from headrace.testing.strategies import Script, scripts
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+
+STREAMS = """
+CREATE STREAM web (
+  k STRING, n INT, tags ARRAY<STRING>, prices MAP<STRING, DECIMAL(6,2)>, ts TIMESTAMP NOT NULL,
+  WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS
+) WITH (topic = 'web');
+CREATE STREAM shop (
+  customer STRING, amount BIGINT, lines ARRAY<STRUCT<item: STRING, count: INT>>,
+  ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts
+) WITH (topic = 'shop');
+CREATE VIEW sold AS
+SELECT k, n, ts FROM web WHERE n >= 0
+UNION ALL SELECT customer, 10 / amount, ts FROM shop
+UNION ALL SELECT upper(k), n, ts FROM web;
+"""
+VIEWS = """
+CREATE MATERIALIZED VIEW per_window WITH (allowed_lateness = '4 seconds') AS
+SELECT window.start AS start, k, count(*) AS c, sum(n) AS n, last(n) AS last,
+  collect_list(n, 5) AS ns
+FROM sold GROUP BY window(ts, '10 seconds'), k;
+CREATE MATERIALIZED VIEW single AS SELECT k, n, ts FROM sold WHERE k <> 'b';
+CREATE MATERIALIZED VIEW by_tag WITH (late = 'drop') AS
+SELECT window.end AS until, tag, count(*) AS c, max(100 / n) AS most, collect_list(k, 4) AS ks
+FROM web LATERAL VIEW explode(tags) t AS tag
+WHERE tag <> 'x' GROUP BY window(ts, '20 seconds', '5 seconds'), tag;
+CREATE MATERIALIZED VIEW letters AS
+SELECT k, i, tag, letter, p, o, topic
+FROM (
+  SELECT *, _partition AS p, _offset AS o, _topic AS topic FROM web WHERE n IS NULL OR n <> 2
+)
+LATERAL VIEW OUTER posexplode(tags) AS i, tag LATERAL VIEW explode(split(tag, '')) AS letter
+WHERE letter <> 'y';
+CREATE MATERIALIZED VIEW items AS
+SELECT item, sum(count) AS c, first(customer) AS first
+FROM (SELECT customer, inline(lines) FROM shop WHERE amount <> 5) GROUP BY item;
+CREATE MATERIALIZED VIEW both_tags AS
+SELECT tag, count(*) AS c, min(ts) AS first FROM (
+  SELECT explode(tags) AS tag, ts FROM web UNION ALL SELECT customer, ts FROM shop
+) GROUP BY tag;
+CREATE MATERIALIZED VIEW cube AS
+SELECT k, n % 2 AS odd, count(*) AS c, grouping_id() AS id FROM web GROUP BY CUBE (k, n % 2);
+CREATE MATERIALIZED VIEW windows AS
+SELECT customer, window_start AS start, window_end AS until
+FROM TABLE(HOP(TABLE shop, DESCRIPTOR(ts), INTERVAL '5' SECONDS, INTERVAL '15' SECONDS));
+"""
+
+
+def values(event_time: datetime) -> st.SearchStrategy[Value]:
+    """Draw records that both streams read; some are broken, some break an expression."""
+    texts = st.sampled_from(["a", "b", "x", "xy", "", None])
+    time = {"ts": st.just(event_time.isoformat())}
+    good = st.fixed_dictionaries(
+        time,
+        optional={
+            "k": texts,
+            "customer": texts,
+            "n": st.sampled_from([1, 2, 5, -1, None] * 3 + [0]),
+            "amount": st.sampled_from([1, 2, 5, 2**40] * 3 + [0]),
+            "tags": st.none() | st.lists(texts, max_size=3),
+            "lines": st.lists(
+                st.fixed_dictionaries({}, optional={"item": texts, "count": st.integers(0, 3)}),
+                max_size=2,
+            ),
+        },
+    )
+    broken: list[Value] = ["{", None, '{"ts": "soon"}']
+    return st.one_of(good, good, good, good, good, st.sampled_from(broken))
+
+
+@any_split(5)
+@given(
+    script=scripts(
+        values,
+        streams=["web", "shop"],
+        min_records=10,
+        max_records=24,
+        start=datetime(2026, 3, 28, 12, tzinfo=UTC),
+    ),
+    chosen=st.sampled_from([Settings(), Settings(split_records=6, seed_records=5)]),
+)
+def test_the_cut_into_turns_never_shows(script: Script, chosen: Settings) -> None:
+    assert_the_cuts_do_not_show(script, STREAMS + VIEWS, chosen)
+
+
+def at(second: int) -> str:
+    return f"2026-03-28T12:{second // 60:02}:{second % 60:02}Z"
+
+
+def fill(h: Harness, first: int = 0) -> None:
+    web = [{"k": "a", "n": n, "tags": ["x", "y"], "ts": at(first + n)} for n in range(8)]
+    shop = [{"customer": "b", "amount": n, "ts": at(first + n)} for n in range(8)]
+    h.append("web", web, partition=0)
+    h.append("shop", shop[:4], partition=0)
+    h.append("shop", shop[4:], partition=1)
+
+
+def settle(h: Harness) -> None:
+    while h.turn():
+        pass
+
+
+def test_a_view_over_two_streams_is_built_anew_when_one_or_both_are_edited() -> None:
+    edited = STREAMS.replace("ts - INTERVAL 5 SECONDS", "ts - INTERVAL 1 MINUTE")
+    both = edited.replace("customer STRING", "customer STRING NOT NULL")
+    with harness(STREAMS + VIEWS, partitions=2) as h:
+        fill(h)
+        h.turn(max_records=5)
+        h.turn()
+        for definitions, unit in (
+            (edited, "stream:web@"),
+            (both.replace("amount BIGINT", "amount INT"), "stream:shop@"),
+            (STREAMS, "+web@"),
+        ):
+            h.restart(definitions + VIEWS)
+            assert [name for name in h.engine.units if unit in name]
+            fill(h, first=60)
+            settle(h)
+            assert list(h.engine.units) == ["main"]
+            assert_agrees_with_the_reference(h)
+        h.audit()
+
+
+def test_a_sink_is_told_each_row_of_a_union_under_its_coordinates() -> None:
+    sink = "CREATE SINK told FROM single WITH (topic = 'told');"
+    with harness(STREAMS + VIEWS + sink, partitions=2) as h:
+        fill(h)
+        h.turn(max_records=5)
+        h.crash("after_commit")
+        h.turn()
+        h.restart()
+        settle(h)
+        told = [
+            (json.loads(record["key"]), json.loads(record["value"])) for record in h.topic("told")
+        ]
+        rows = h.rows("single")
+        assert len(told) == len(rows) == 16
+        assert set(told[0][0]) == {"branch", "partition", "offset"}
+        assert len({tuple(key.values()) for key, _ in told}) == len(told)

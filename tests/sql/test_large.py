@@ -1,0 +1,109 @@
+"""Large, deep and self-multiplying text is read in time or refused; it never crashes.
+
+Method: text made by repetition, one way of growing at a time. What is accepted must also survive
+the canonical form, which the ledger keeps and a later release reads with less stack.
+"""
+
+import json
+import time
+from itertools import pairwise
+
+import pytest
+
+from headrace.errors import DefinitionError
+from headrace.model import Project, view_fingerprint
+from headrace.model.canonical import from_canonical, to_canonical
+from headrace.sql import parse_project
+
+STREAM = "CREATE STREAM s (a INT, b STRING, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts);\n"
+VIEW = "CREATE MATERIALIZED VIEW v AS "
+
+
+def read(sql: str) -> Project:
+    return parse_project({"a.sql": STREAM + sql})
+
+
+def chain(count: int, step: str) -> str:
+    """Return a query over `count` CTEs, each over the one before; `step` names that `{0}`."""
+    steps = [f"c{at} AS ({step.format(f'c{at - 1}')})" for at in range(1, count)]
+    return f"{VIEW}WITH {', '.join(['c0 AS (SELECT a FROM s)', *steps])} SELECT a FROM c{count - 1}"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        VIEW + " UNION ALL ".join(["SELECT a, b FROM s WHERE a > 1"] * 300),
+        VIEW + "(SELECT a FROM s UNION ALL " * 60 + "SELECT a FROM s" + ")" * 60,
+        VIEW + "SELECT a FROM (" * 60 + "SELECT a FROM s" + ")" * 60,
+        VIEW + "WITH c AS (" * 60 + "SELECT a FROM s" + ") SELECT a FROM c" * 60,
+        VIEW + "(" * 60 + "SELECT a FROM s" + ")" * 60,
+        chain(60, "SELECT a FROM {0} WHERE a > 0"),
+        VIEW + f"SELECT a FROM s WHERE a IN ({', '.join(map(str, range(20_000)))})",
+    ],
+    ids=["union", "nested union", "subqueries", "CTEs", "parentheses", "CTE chain", "long"],
+)
+def test_what_is_large_but_sound_is_read(sql: str) -> None:
+    project = read(sql)
+    view = project.view("v")
+    form = json.loads(json.dumps(to_canonical(view)))
+    again = from_canonical(form)
+    assert view_fingerprint(view, *project.streams) == view_fingerprint(again, *project.streams)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        (VIEW + "SELECT a FROM (" * 500 + "SELECT a FROM s" + ")" * 500, "nested too deeply"),
+        (VIEW + "(" * 500 + "SELECT a FROM s" + ")" * 500, "nested too deeply"),
+        (
+            VIEW + "WITH c AS (" * 500 + "SELECT a FROM s" + ") SELECT a FROM c" * 500,
+            "nested too deeply",
+        ),
+        (
+            VIEW + "(SELECT a FROM s UNION ALL " * 500 + "SELECT a FROM s" + ")" * 500,
+            "nested too deeply",
+        ),
+        (chain(500, "SELECT a FROM {0}"), "stands over more than 64 others"),
+        (chain(60, "SELECT a + a AS a FROM {0}"), "with all that it uses written out"),
+        (chain(60, "SELECT a FROM {0} UNION ALL SELECT a FROM {0}"), "reads streams 1,024 times"),
+        (VIEW + " UNION ALL ".join(["SELECT a FROM s"] * 1_001), "reads streams 1,001 times"),
+    ],
+    ids=["subqueries", "parentheses", "CTEs", "unions", "chain", "doubling", "reads", "branches"],
+)
+def test_what_grows_without_bound_is_refused_once(sql: str, reason: str) -> None:
+    with pytest.raises(DefinitionError) as error:
+        read(sql)
+    [problem] = error.value.problems
+    assert reason in problem.message
+
+
+def test_a_thousand_definitions_over_each_other_are_refused_where_they_become_too_many() -> None:
+    names = ["s", *(f"w{at}" for at in range(1_000))]
+    statements = [f"CREATE VIEW {own} AS SELECT a FROM {below}"
+                  for below, own in pairwise(names)]  # fmt: skip
+    with pytest.raises(DefinitionError) as error:
+        read(";\n".join(reversed(statements)))
+    [problem] = error.value.problems
+    assert "stands over more than 64 others" in problem.message
+    circle = [f"CREATE VIEW w{at} AS SELECT a FROM w{(at + 1) % 1_000}" for at in range(1_000)]
+    with pytest.raises(DefinitionError) as error:
+        read(";\n".join(circle))
+    [problem] = error.value.problems
+    assert "w0 reads w1, w1 reads w2" in problem.message
+    assert "w999 reads w0" in problem.message
+
+
+def test_two_hundred_definitions_are_read_in_a_moment() -> None:
+    definitions = [
+        f"""CREATE MATERIALIZED VIEW v{at} AS
+        WITH big AS (SELECT a, b, ts FROM s WHERE a > {at}),
+        every AS (SELECT * FROM big UNION ALL SELECT a * 2, upper(b), ts FROM s WHERE a < {at})
+        SELECT window.start AS minute, b, count(*) AS n, sum(a) AS total FROM every
+        WHERE b IS NOT NULL GROUP BY window(ts, '1 minute'), b HAVING count(*) > {at}"""
+        for at in range(200)
+    ]
+    begun = time.process_time()
+    project = read(";\n".join(definitions))
+    assert len(project.views) == 200
+    # Some 1 s of work on an idle core of 2026; a bound for what grows with the square.
+    assert time.process_time() - begun < 6
