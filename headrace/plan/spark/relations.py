@@ -38,7 +38,8 @@ def relation_query(node: nodes.Node, leaves: Mapping[str, str]) -> str:
             return f"SELECT {', '.join(columns)} FROM ({relation_query(node.input, leaves)})"
         case nodes.Filter():
             below = relation_query(node.input, leaves)
-            return f"SELECT * FROM ({below}) WHERE {_text(node.condition)}"
+            # Without an alias Spark takes `WHERE (paid)` for one, with a list of columns.
+            return f"SELECT * FROM ({below}) AS below WHERE {_text(node.condition)}"
         case nodes.Generate():
             function = f"{node.function}_outer" if node.outer else node.function
             columns = [_quoted(name) for name in node.columns]
