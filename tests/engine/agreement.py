@@ -9,13 +9,22 @@ import pytest
 from hypothesis import HealthCheck, seed, settings
 from soaking import SEED, SOAKING, times
 
-from headrace.log import Range
+from headrace.log import Partition, Range
+from headrace.model import Project
 from headrace.project.settings import Settings
-from headrace.reference import Record, answer
+from headrace.reference import Answer, Record, answer
 from headrace.testing import Harness, harness
 from headrace.testing.strategies import Script, play
 
-__all__ = ["any_split", "assert_agrees_with_the_reference", "assert_the_cuts_do_not_show"]
+__all__ = [
+    "answer_of_the_reference",
+    "any_split",
+    "as_a_multiset",
+    "assert_agrees_with_the_reference",
+    "assert_the_cuts_do_not_show",
+    "assert_view_agrees",
+    "records_of",
+]
 
 
 def any_split(examples: int) -> Callable[[Any], Any]:
@@ -47,33 +56,48 @@ def assert_the_cuts_do_not_show(script: Script, definitions: str, chosen: Settin
 def assert_agrees_with_the_reference(harness: Harness) -> None:
     """All tables, late, dead and duplicate sets and counters are what the reference says."""
     project = harness.project
-    records = {}
-    for stream in project.streams:
-        for partition, extent in harness.log.extents(stream.topic).items():
-            records[partition] = [
-                Record(
-                    row["offset"],
-                    _micros(row["arrival"]),
-                    row["key"],
-                    row["value"],
-                    tuple((each["name"], each["value"]) for each in row["headers"] or ()),
-                )
-                for batch in harness.log.read(Range(partition, *extent))
-                for row in batch.to_pylist()
-            ]
-    markers = [row["value"] for row in harness.topic("headrace.time")]
-    expected = answer(project, records, markers)
+    expected = answer_of_the_reference(harness, project)
     for stream in project.streams:
         assert _places(harness.dead(stream.name)) == expected.dead[stream.name]
         assert harness.counters(stream.name) == expected.counters[stream.name]
         if stream.duplicates == "topic":
             assert _places(harness.duplicates(stream.name)) == expected.duplicates[stream.name]
     for view in project.views:
-        rows = _rows(harness.rows(view.name, meta=True))
-        assert rows == _rows(expected.rows[view.name]), view.name
-        assert _places(harness.side(f"{view.name}.late")) == expected.late[view.name]
-        assert _places(harness.dead(view.name)) == expected.dead[view.name]
-        assert harness.counters(view.name) == expected.counters[view.name], view.name
+        assert_view_agrees(harness, view.name, expected)
+
+
+def answer_of_the_reference(harness: Harness, project: Project) -> Answer:
+    """Return what the reference says of a project over a harness' log."""
+    markers = [row["value"] for row in harness.topic("headrace.time")]
+    return answer(project, records_of(harness, project), markers)
+
+
+def records_of(harness: Harness, project: Project) -> dict[Partition, list[Record]]:
+    """Return all records that the project's streams read, as the reference takes them."""
+    return {
+        partition: [
+            Record(
+                row["offset"],
+                _micros(row["arrival"]),
+                row["key"],
+                row["value"],
+                tuple((each["name"], each["value"]) for each in row["headers"] or ()),
+            )
+            for batch in harness.log.read(Range(partition, *extent))
+            for row in batch.to_pylist()
+        ]
+        for stream in project.streams
+        for partition, extent in harness.log.extents(stream.topic).items()
+    }
+
+
+def assert_view_agrees(harness: Harness, view: str, expected: Answer) -> None:
+    """Check that a view's rows, late and dead sets and counters are as expected."""
+    rows = as_a_multiset(harness.rows(view, meta=True))
+    assert rows == as_a_multiset(expected.rows[view]), view
+    assert _places(harness.side(f"{view}.late")) == expected.late[view], view
+    assert _places(harness.dead(view)) == expected.dead[view], view
+    assert harness.counters(view) == expected.counters[view], view
 
 
 def _micros(time: datetime) -> int:
@@ -84,7 +108,8 @@ def _places(found: list[dict[str, object]]) -> list[tuple[object, ...]]:
     return sorted((row["topic"], row["partition"], row["offset"]) for row in found)
 
 
-def _rows(rows: list[dict[str, object]]) -> Counter[str]:
+def as_a_multiset(rows: list[dict[str, object]]) -> Counter[str]:
+    """Return rows so that equal ones are equal, in any order."""
     # DOUBLE sums depend on the order of addition in their last digits.
     return Counter(
         repr([(name, _rounded(value)) for name, value in sorted(row.items())]) for row in rows

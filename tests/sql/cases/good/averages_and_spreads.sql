@@ -1,0 +1,3 @@
+CREATE MATERIALIZED VIEW averages_and_spreads AS
+SELECT shop, avg(qty) AS a, avg(price) AS p, stddev(qty) AS s, var_pop(weight) AS v FROM orders
+  GROUP BY shop;

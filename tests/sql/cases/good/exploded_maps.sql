@@ -1,0 +1,2 @@
+CREATE MATERIALIZED VIEW exploded_maps AS
+SELECT id, explode(prices) AS (currency, price) FROM orders;

@@ -1,0 +1,2 @@
+CREATE MATERIALIZED VIEW posexploded_tags AS
+SELECT id, posexplode(tags) AS (place, tag) FROM orders;

@@ -1,0 +1,2 @@
+CREATE MATERIALIZED VIEW select_distinct AS
+SELECT DISTINCT shop, paid FROM orders;

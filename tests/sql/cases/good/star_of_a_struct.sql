@@ -1,0 +1,2 @@
+CREATE MATERIALIZED VIEW star_of_a_struct AS
+SELECT id, buyer.* FROM orders WHERE buyer IS NOT NULL;

@@ -1,0 +1,2 @@
+CREATE STREAM s (x INT NOT NULL, WATERMARK FOR x AS x - INTERVAL 1 SECOND)
+-- error: 1:48: WATERMARK FOR x: the event time must be a TIMESTAMP, not INT; write x TIMESTAMP NOT NULL
