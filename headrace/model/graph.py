@@ -30,6 +30,7 @@ __all__ = [
     "streams_of",
     "walk",
     "window_of",
+    "writers_of",
 ]
 
 
@@ -128,3 +129,8 @@ def named_readers_of(project: "Definitions", name: str) -> tuple["NamedQuery | V
         *(view for view in project.views if name in view.reads),
         *(sink for sink in project.sinks if sink.view == name),
     )
+
+
+def writers_of(project: "Definitions", topic: str) -> tuple["Sink", ...]:
+    """Return the sinks that write to a topic."""
+    return tuple(sink for sink in project.sinks if sink.topic == topic)

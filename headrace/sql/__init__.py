@@ -23,9 +23,10 @@ from headrace.sql.stack import on_own_stack
 from headrace.sql.statements import Cursor, Statement, split_statements
 from headrace.sql.streams import read_stream
 from headrace.sql.text import Refused, Source
+from headrace.sql.unknown import Unknown
 from headrace.sql.views import read_view
 
-__all__ = ["parse_project"]
+__all__ = ["Reading", "parse_project", "read_project"]
 
 _VIEW_OVER_VIEW = (
     "{0} is a materialized view, and views over views are not built yet; write its query as CREATE "
@@ -34,12 +35,33 @@ _VIEW_OVER_VIEW = (
 _FROM_SINK = "{0} is a sink, which only writes; read what {1} reads"
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What files say: all that could be read of it, and every problem of it.
+
+    `sound` are the views that have no problem of their own.
+    """
+
+    project: Project
+    problems: tuple[Problem, ...]
+    sound: tuple[View, ...]
+    statements: int  # how many there are, refused ones included
+
+
 def parse_project(sources: Mapping[str, str]) -> Project:
     """Return the project that the files define, from file name to SQL text.
 
     DefinitionError: carries every problem of every file.
     """
-    return on_own_stack(lambda: _Files(sources).project())
+    reading = read_project(sources)
+    if reading.problems:
+        raise DefinitionError(reading.problems)
+    return reading.project
+
+
+def read_project(sources: Mapping[str, str]) -> Reading:
+    """Return what the files say, from file name to SQL text, with every problem."""
+    return on_own_stack(lambda: _Files(sources).read())
 
 
 @dataclass
@@ -56,10 +78,13 @@ class _Files:
     views: list[tuple[Statement, Cursor]] = field(default_factory=list)
     whole: bool = True  # all files could be read
     first: dict[str, Statement] = field(default_factory=dict)  # that has each name
+    unknown: Unknown = field(default_factory=Unknown)
+    sound: list[View] = field(default_factory=list)
 
-    def project(self) -> Project:
-        """Return the project. DefinitionError."""
-        for statement in self._statements():
+    def read(self) -> Reading:
+        """Return what the files say."""
+        statements = self._statements()
+        for statement in statements:
             try:
                 self._read(statement)
             except Refused as refused:
@@ -67,7 +92,9 @@ class _Files:
                 self.problems += refused.problems
         # As leaves: the first of two streams of one name, like everywhere else.
         leaves = {stream.name: stream for stream in reversed(self.streams)}
-        queries = bind_queries(self.unbound, self.entries, leaves, self.problems, whole=self.whole)
+        queries = bind_queries(
+            self.unbound, self.entries, leaves, self.problems, self.unknown, whole=self.whole
+        )
         names = Names(self.entries, leaves, self.whole)
         found = [self._read_view(statement, cursor, names) for statement, cursor in self.views]
         read = tuple(view for view in found if view is not None)
@@ -76,9 +103,8 @@ class _Files:
         unread = frozenset(name for name, entry in self.entries.items() if entry is None)
         whole = self.whole and len(read) == len(found)
         self.problems += validate_project(project, whole=whole, refused=unread)
-        if self.problems:
-            raise DefinitionError(list(dict.fromkeys(self.problems)))
-        return project
+        problems = tuple(dict.fromkeys(self.unknown.tell(self.problems)))
+        return Reading(project, problems, tuple(self.sound), len(statements))
 
     def _statements(self) -> list[Statement]:
         statements: list[Statement] = []
@@ -126,8 +152,12 @@ class _Files:
         self.unbound += [] if query is None else [query]
 
     def _read_view(self, statement: Statement, cursor: Cursor, names: Names) -> View | None:
+        before, view, names = len(self.problems), None, names.anew()
         try:
-            return read_view(statement, cursor, names.anew(), self.problems)
+            view = read_view(statement, cursor, names, self.problems)
         except Refused as refused:
             self.problems += refused.problems
-        return None
+        self.unknown.note(created_name(statement) or "a view", names.missing)
+        if view is not None and len(self.problems) == before:
+            self.sound.append(view)
+        return view

@@ -20,6 +20,7 @@ from headrace.sql.query.relations import name_columns, repeated_columns
 from headrace.sql.query.scopes import Relation
 from headrace.sql.query.trees import Tree
 from headrace.sql.statements import Cursor, Statement, split_commas
+from headrace.sql.unknown import Unknown
 
 __all__ = ["DERIVED_OPTIONS", "Unbound", "bind_queries", "is_derived", "read_named_query"]
 
@@ -104,11 +105,12 @@ def bind_queries(
     definitions: dict[str, Entry],
     streams: Mapping[str, Stream],
     problems: list[Problem],
+    unknown: Unknown,
     *,
     whole: bool,
 ) -> list[NamedQuery]:
     """Bind all named queries, put them among the definitions, and return those without problems."""
-    return _Definitions(unbound, definitions, streams, problems, whole=whole).bind()
+    return _Definitions(unbound, definitions, streams, problems, unknown, whole=whole).bind()
 
 
 class _Definitions:
@@ -123,12 +125,14 @@ class _Definitions:
         definitions: dict[str, Entry],
         streams: Mapping[str, Stream],
         problems: list[Problem],
+        unknown: Unknown,
         *,
         whole: bool,
     ) -> None:
         self.definitions = definitions
         self.streams = streams
         self.problems = problems
+        self.unknown = unknown
         self.whole = whole
         self.queries: dict[str, Unbound] = {}
         for each in unbound:
@@ -171,6 +175,7 @@ class _Definitions:
         if relation is not None:
             relation = _finish(query, relation, problems)
         self.problems += problems
+        self.unknown.note(str(query.name.text), names.missing)
         if problems or relation is None:
             self.definitions[name] = None
             return {}

@@ -42,8 +42,8 @@ CREATE MATERIALIZED VIEW v AS SELECT holder FROM cards UNION ALL SELECT holder F
 CREATE VIEW a AS SELECT x FROM gone;
 CREATE MATERIALIZED VIEW v AS SELECT x FROM gone;
 CREATE VIEW gane AS SELECT text AS x FROM notes
--- error: case.sql:1:32: there is no stream or view gone (did you mean gane?); define it with CREATE STREAM or CREATE VIEW, or correct its name
--- error: case.sql:2:45: there is no stream or view gone (did you mean gane?); define it with CREATE STREAM or CREATE VIEW, or correct its name
+-- error: case.sql:1:32: there is no stream or view gone (did you mean gane?); define it with CREATE STREAM or CREATE VIEW, or correct its name; 2 definitions read it: a, v
+-- error: case.sql:2:45: there is no stream or view gone (did you mean gane?); define it with CREATE STREAM or CREATE VIEW, or correct its name; 2 definitions read it: a, v
 
 -- case: a materialized view over a materialized view, and over a sink
 CREATE MATERIALIZED VIEW v AS SELECT text FROM notes;
