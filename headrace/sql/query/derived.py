@@ -132,7 +132,8 @@ def _renamed(node: Node, names: Sequence[str], places: Sequence[Location]) -> No
         case Project():
             given = zip(node.columns, names, places, strict=True)
             return replace(
-                node, columns=tuple(Named(name, each.scalar, at) for each, name, at in given)
+                node,
+                columns=tuple(replace(each, name=name, location=at) for each, name, at in given),
             )
         case Union():
             return Union((_renamed(node.inputs[0], names, places), *node.inputs[1:]))
