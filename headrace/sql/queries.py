@@ -94,7 +94,7 @@ def _read_columns(cursor: Cursor, how: str) -> tuple[Token, ...]:
         if not is_name:
             raise cursor.source.refuse(
                 part[0] if part else opening,
-                f"only names may stand here, one for each column of the query; {how}",
+                f"only names are allowed here, one for each column of the query; {how}",
             )
         found.append(part[0])
     return tuple(found)
@@ -201,7 +201,7 @@ class _Definitions:
         what = (
             "a definition cannot read itself"
             if len(members) == 1
-            else ("definitions cannot read each other in a circle")
+            else ("definitions cannot form a cycle")
         )
         reads = ", ".join(
             f"{first} reads {second}"
@@ -229,8 +229,8 @@ def _finish(query: Unbound, relation: Relation, problems: list[Problem]) -> Rela
         problems.append(
             query.statement.source.problem(
                 query.name,
-                f"the rows of a stream are records, and those of {query.name.text} are groups, "
-                f"which change; write CREATE MATERIALIZED VIEW, or CREATE VIEW for a name alone",
+                f"{query.name.text} is grouped, and the rows of a stream are records, not groups; "
+                f"write CREATE MATERIALIZED VIEW, or CREATE VIEW for a name alone",
             )
         )
     return relation

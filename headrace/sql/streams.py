@@ -127,7 +127,8 @@ def _read_body(
         try:
             if not part:
                 raise source.refuse(
-                    name, f"a column of {name.text} is missing; remove the comma that has none"
+                    name,
+                    f"there is an empty column in {name.text}; remove the extra comma",
                 )
             cursor = Cursor(source, part)
             if word(part[0]) == "WATERMARK" and word(cursor.peek(1)) == "FOR":
@@ -168,8 +169,8 @@ def _read_column(cursor: Cursor) -> Column:
         if cursor.at - begin > 1 and word(token).partition(" ")[0] in _NOT_TYPES:
             raise cursor.source.refuse(
                 token,
-                f"column {name.text}: {word(token)} is not supported; after the type only "
-                "NOT NULL may stand",
+                f"column {name.text}: {word(token)} is not supported; after the type only NOT "
+                "NULL is allowed",
             )
     tokens = cursor.tokens[begin : cursor.at]
     if not tokens:
@@ -179,7 +180,7 @@ def _read_column(cursor: Cursor) -> Column:
         cursor.accept("NULL")
     if not cursor.done:
         raise cursor.refuse(
-            f"column {name.text}: after the type only NOT NULL may stand{cursor.found()}"
+            f"column {name.text}: after the type only NOT NULL is allowed{cursor.found()}"
         )
     try:
         type_ = parse_type(_without_comments(cursor.source, tokens))

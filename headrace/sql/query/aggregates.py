@@ -42,7 +42,7 @@ class _Reader:
     def read(self) -> Call:
         if len([*aggregates_of(self.node)]) > 1:
             raise self.tree.refuse(
-                self.node, f"{self.name}() of an aggregate is not possible; remove one of the two"
+                self.node, f"{self.name}() cannot take another aggregate; remove one of the two"
             )
         if self.nulls and self.function not in ("first", "last"):
             raise self._refuse(
@@ -53,7 +53,9 @@ class _Reader:
         bound = None if condition is None else self._bind(condition)
         self._take_quantifier()
         if any(isinstance(argument, Missing) for argument in self.arguments):
-            raise self._refuse("an argument is missing beside a comma; write it, or remove both")
+            raise self._refuse(
+                "an argument is missing next to a comma; write it, or remove the comma"
+            )
         if self.function in ("first", "last") and len(self.arguments) == 2:
             self._take_ignores_nulls()
         parameters = self._take_parameters()
@@ -77,7 +79,7 @@ class _Reader:
             return False
         if self.function != "count":
             raise self.tree.refuse(
-                self.node, f"{self.name}(*) means nothing; write a column, or count(*)"
+                self.node, f"{self.name}(*) is not allowed; write a column, or count(*)"
             )
         return True
 
@@ -90,7 +92,7 @@ class _Reader:
         self.function = "count_distinct"
         if not self.arguments or isinstance(self.arguments[0], exp.Star):
             raise self.tree.refuse(
-                self.node, f"{self.name}(DISTINCT ...) is over one column; write it"
+                self.node, f"{self.name}(DISTINCT ...) takes one column; write it"
             )
 
     def _take_ignores_nulls(self) -> None:
@@ -100,7 +102,7 @@ class _Reader:
             raise self._refuse(f"write {self.name}(x) IGNORE NULLS")
         if self.nulls:
             raise self._refuse(
-                f"its second argument and {self.nulls} NULLS speak of the same; write "
+                f"its second argument and {self.nulls} NULLS mean the same; write "
                 f"{self.name}(x) {self.nulls} NULLS"
             )
         self.nulls = "IGNORE" if word(self.tree.first(argument)) == "TRUE" else "RESPECT"
@@ -138,7 +140,7 @@ class _Reader:
         if not 0 <= share <= 1 or round(share, MAX_SHARE_DIGITS) != share:
             raise self.tree.refuse(
                 tokens[0],
-                f"{self.name}() takes which share of the values lies below: write a number from 0 "
+                f"{self.name}() takes a percentile: write a number from 0 "
                 f"to 1, such as 0.95, once for each",
             )
         return f"{share.normalize():f}"
@@ -149,6 +151,7 @@ class _Reader:
         if not is_number or not 1 <= int(number) <= largest:
             raise self.tree.refuse(
                 tokens[0],
-                f"{self.name}() keeps so many values: write a whole number from 1 to {largest:,}",
+                f"{self.name}() takes the number of values to keep: write a whole number from 1 "
+                f"to {largest:,}",
             )
         return str(int(number))

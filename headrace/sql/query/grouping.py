@@ -205,7 +205,7 @@ class Groups:
             which = "windows that overlap" if self.window.overlaps else "sessions"
             raise self.tree.refuse(
                 node,
-                f"{which} have a start and an end, and no expressions over them: select "
+                f"{which} have a start and an end, and no other expressions are supported: select "
                 "window.start, and compute the rest when you read the view",
             )
 

@@ -58,7 +58,7 @@ class SelectBinder:
             any(aggregates_of(node)) for node in (*outputs, *([having] if having else []))
         )
         if having is not None and not grouped and not isinstance(having, Broken):
-            self._add(having, "HAVING without GROUP BY filters nothing; write WHERE")
+            self._add(having, "HAVING needs GROUP BY or an aggregate; write WHERE")
         try:
             self._choose_windows()
         except Refused as refused:
@@ -199,7 +199,7 @@ class SelectBinder:
                 place = self._clause("where") or self.select
                 self._add(
                     place,
-                    "the window is that of the groups, which WHERE does not know; write HAVING "
+                    "WHERE is evaluated before records are grouped by the window; write HAVING "
                     "window_start > ...",
                 )
             [node] = inputs_of(node)
@@ -259,7 +259,8 @@ class SelectBinder:
             if find_window(self.tree, node) is not None and not all(node in each for each in sets):
                 self._add(
                     node,
-                    "window() has to be in all sets: a row is of one window; write GROUP BY "
+                    "window() must be in all sets, because a row belongs to one window; write "
+                    "GROUP BY "
                     "window(...), ROLLUP (...)",
                 )
                 return
