@@ -1,6 +1,6 @@
 """Bad input is answered with problems that have a place, never with a crash or a stack trace.
 
-Method: a statement is cut off behind each of its words, and nested 500 deep in every way that nests.
+Method: a statement is cut off behind each of its words, and nested 500 deep in every way there is.
 test_large.py makes them long.
 """
 
