@@ -28,5 +28,6 @@ def test_expressions_have_their_places_in_the_order_they_are_read() -> None:
         ("b * 2", "f.sql:7:3"),
     ]
     assert found[1].query == (
-        "SELECT (upper(`a`)) AS x FROM (SELECT * FROM (SELECT * FROM leaf) WHERE (`b` > 1))"
+        "SELECT (upper(`a`)) AS x FROM "
+        "(SELECT * FROM (SELECT * FROM leaf) AS below WHERE (`b` > 1))"
     )
