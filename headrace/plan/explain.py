@@ -129,14 +129,15 @@ def _fold(fold: Fold, store: StoreText) -> Entry:
         "having": query.having,
         "retention_us": fold.view.retention_us,
         "spark_query": fold.query,
-        "table": table.name,
+        "table": table.name if table.target is None else None,
         "columns": {column.name: column.type.sql for column in table.columns},
-        "public_select": store.select,
+        "public_select": store.select if table.target is None else None,
     }
 
 
 def _publish(publish: Publish) -> Entry:
-    return {"stage": "publish", "dead": publish.dead, "late": publish.late}
+    entry: Entry = {"stage": "publish", "dead": publish.dead, "late": publish.late}
+    return entry if publish.written is None else {**entry, "written": publish.written}
 
 
 def explanation_text(plan: Entry) -> str:
@@ -235,6 +236,9 @@ def _fold_lines(stage: Entry) -> Lines:
     yield "kept", "for good" if kept is None else f"{_seconds(kept)} past the end"
     yield "spark", stage["spark_query"]
     columns = ", ".join(f"{name} {type}" for name, type in stage["columns"].items())
+    if stage["table"] is None:  # its rows are written to a topic
+        yield "rows", columns
+        return
     yield "table", f"headrace.{stage['table']} ({columns})"
     yield "final", stage["public_select"]
 
@@ -243,6 +247,8 @@ def _publish_lines(stage: Entry) -> Lines:
     yield "dead", stage["dead"]
     if stage["late"] is not None:
         yield "late", stage["late"]
+    if "written" in stage:
+        yield "rows", stage["written"]
 
 
 _LINES = {

@@ -8,4 +8,4 @@ __all__ = ["refuse"]
 
 def refuse(view: View, message: str) -> DefinitionError:
     """Return the refusal of a view."""
-    return DefinitionError([Problem(view.location, f"view {view.name}: {message}")])
+    return DefinitionError([Problem(view.location, f"{view.kind} {view.name}: {message}")])

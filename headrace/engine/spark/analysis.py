@@ -151,7 +151,7 @@ def _types(view: View, frame: DataFrame) -> dict[str, DataType]:
 
 
 def _refuse(view: View, message: str) -> DefinitionError:
-    return DefinitionError([Problem(view.location, f"view {view.name}: {message}")])
+    return DefinitionError([Problem(view.location, f"{view.kind} {view.name}: {message}")])
 
 
 def _first_sentence(error: PySparkException) -> str:
