@@ -85,7 +85,7 @@ def _add(file: DuckDBFile, written: Written, begun: Mapping[int, int]) -> None:
             f"CREATE TEMP TABLE {_NEW} AS {_records(table)} FROM {rows} "
             f"JOIN {starts} ON __partition = floor_partition AND __offset >= floor_offset"
         )
-    _check(file, table)
+    _check(file, written)
     file.run(
         f"INSERT INTO headrace.written_rows "
         f"SELECT nextval('headrace.written_numbers'), ?, ? || '/' || __partition, ?, ?, "
@@ -125,8 +125,9 @@ def _records(table: Table) -> str:
     return f"SELECT __partition, __offset, {WATERMARK}, {named}"
 
 
-def _check(file: DuckDBFile, table: Table) -> None:
+def _check(file: DuckDBFile, written: Written) -> None:
     """Refuse what could not be written when it is too late: too large, or too many. MergeFailed."""
+    view, topic = written.table.view, written.source
     size = "coalesce(octet_length(key), 0) + strlen(value)"
     large = file.rows(
         f"SELECT __partition, __offset, {size} AS size FROM {_NEW} "
@@ -134,10 +135,10 @@ def _check(file: DuckDBFile, table: Table) -> None:
     )
     for partition, offset, found in large:
         raise MergeFailed(
-            f"stream {table.view}: a row of the record {partition}@{offset} has {found} bytes as a "
-            f"record, {MAX_RECORD_BYTES} is the most that the log takes. Leave its longest column "
-            f"out of the stream or make it shorter, a text with left(x, 1000).",
-            view=table.view,
+            f"stream {view}: a row of {topic}/{partition}@{offset} has {found} bytes as a record, "
+            f"{MAX_RECORD_BYTES} is the most that the log takes. Leave its longest column out of "
+            f"the stream or make it shorter, a text with left(x, 1000).",
+            view=view,
         )
     many = file.rows(
         f"SELECT __partition, __offset FROM {_NEW} WHERE ordinal >= {MAX_ORDINALS} "
@@ -145,8 +146,8 @@ def _check(file: DuckDBFile, table: Table) -> None:
     )
     for partition, offset in many:
         raise MergeFailed(
-            f"stream {table.view}: the record {partition}@{offset} becomes more than "
-            f"{MAX_ORDINALS} rows, which is the most that are written of one. Filter its elements "
+            f"stream {view}: the record {topic}/{partition}@{offset} becomes more than "
+            f"{MAX_ORDINALS} rows, which is the most that are written of one. Take fewer elements "
             f"before they are exploded, for example with slice(x, 1, 1000).",
-            view=table.view,
+            view=view,
         )
