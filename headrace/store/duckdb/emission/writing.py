@@ -129,25 +129,21 @@ def _check(file: DuckDBFile, written: Written) -> None:
     """Refuse what could not be written when it is too late: too large, or too many. MergeFailed."""
     view, topic = written.table.view, written.source
     size = "coalesce(octet_length(key), 0) + strlen(value)"
-    large = file.rows(
-        f"SELECT __partition, __offset, {size} AS size FROM {_NEW} "
-        f"WHERE size > {MAX_RECORD_BYTES} ORDER BY ALL LIMIT 1"
+    found = file.rows(
+        f"SELECT __partition, __offset, ordinal, {size} AS size FROM {_NEW} "
+        f"WHERE size > {MAX_RECORD_BYTES} OR ordinal >= {MAX_ORDINALS} ORDER BY ALL LIMIT 1"
     )
-    for partition, offset, found in large:
+    for partition, offset, ordinal, bytes in found:
+        if ordinal >= MAX_ORDINALS:
+            raise MergeFailed(
+                f"stream {view}: the record {topic}/{partition}@{offset} becomes more than "
+                f"{MAX_ORDINALS} rows, which is the most that are written of one. Take fewer "
+                f"elements before they are exploded, for example with slice(x, 1, 1000).",
+                view=view,
+            )
         raise MergeFailed(
-            f"stream {view}: a row of {topic}/{partition}@{offset} has {found} bytes as a record, "
+            f"stream {view}: a row of {topic}/{partition}@{offset} has {bytes} bytes as a record, "
             f"{MAX_RECORD_BYTES} is the most that the log takes. Leave its longest column out of "
             f"the stream or make it shorter, a text with left(x, 1000).",
-            view=view,
-        )
-    many = file.rows(
-        f"SELECT __partition, __offset FROM {_NEW} WHERE ordinal >= {MAX_ORDINALS} "
-        f"ORDER BY ALL LIMIT 1"
-    )
-    for partition, offset in many:
-        raise MergeFailed(
-            f"stream {view}: the record {topic}/{partition}@{offset} becomes more than "
-            f"{MAX_ORDINALS} rows, which is the most that are written of one. Take fewer elements "
-            f"before they are exploded, for example with slice(x, 1, 1000).",
             view=view,
         )

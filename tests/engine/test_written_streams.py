@@ -6,6 +6,7 @@ lost stores and logs out of reach, with an audit, which compares the topic row b
 
 import json
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -42,6 +43,7 @@ CREATE MATERIALIZED VIEW same AS SELECT * FROM digits;
 """
 WRITTEN = STREAM + SHARES + DIGITS + SAME
 REFUNDS = [{"id": f"r{n}", "ts": f"2026-01-01T12:00:{n:02}Z"} for n in range(6)]
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STREAM_POINTS = ["stream_before_append", "stream_after_append"]
 
 
@@ -128,12 +130,21 @@ def test_a_topic_holds_the_rows_of_an_equal_view_under_their_coordinates() -> No
         assert len(rows) > 20
         assert Counter((row["id"], row["digit"]) for row in values(h, "digits.out")) == rows
         assert len(held(h, "digits.out")) == rows.total()  # no two have the same headers
-        found = {
+        branches = {
             (headers["headrace.topic"], headers["headrace.branch"])
             for row in h.topic("digits.out")
             if (headers := {each["name"]: each["value"].decode() for each in row["headers"]})
         }
-        assert found == {("payments", "0"), ("payments", "1"), ("refunds", "2")}
+        assert branches == {("payments", "0"), ("payments", "1"), ("refunds", "2")}
+        carried = Counter[bool]()
+        for row in h.topic("shares.out"):
+            w = json.loads(row["value"])["w"]
+            found = [e["value"] for e in row["headers"] if e["name"] == "headrace.watermark"]
+            since = [] if w is None else [datetime.fromisoformat(w) - EPOCH]
+            assert [timedelta(microseconds=int(each)) for each in found] == since
+            carried[w is not None] += 1
+        assert carried[True] > 5
+        assert carried[False] == 1  # the first of its partition
 
 
 def test_partitions_that_are_added_are_written_too() -> None:
