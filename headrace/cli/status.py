@@ -105,8 +105,9 @@ def status_tables(found: dict[str, Any]) -> "Group":
 
 
 def _table(title: str, rows: list[dict[str, object]]) -> "Table":
-    columns = list(rows[0]) if rows else ["nothing yet"]
-    return make_table(title, columns, [list(row.values()) for row in rows])
+    # Views that make several rows of a record have counters that others have not.
+    columns = list(dict.fromkeys(name for row in rows for name in row)) or ["nothing yet"]
+    return make_table(title, columns, [[row.get(name, "") for name in columns] for row in rows])
 
 
 def _stream_row(stream: dict[str, Any]) -> dict[str, object]:

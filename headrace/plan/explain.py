@@ -233,7 +233,10 @@ def _fold_lines(stage: Entry) -> Lines:
     if stage["having"]:
         yield "having", stage["having"]
     kept = stage["retention_us"]
-    yield "kept", "for good" if kept is None else f"{_seconds(kept)} past the end"
+    if stage["table"] is None:
+        yield "kept", "until they are in their topic"
+    else:
+        yield "kept", "for good" if kept is None else f"{_seconds(kept)} past the end"
     yield "spark", stage["spark_query"]
     columns = ", ".join(f"{name} {type}" for name, type in stage["columns"].items())
     if stage["table"] is None:  # its rows are written to a topic
