@@ -25,6 +25,8 @@ POINTS = {
     "after_publish": "turn step 8: published and noted",
     "sink_before_append": "a turn's rows for a sink are committed, none is in its topic",
     "sink_after_append": "they are in the topic, the ledger does not know it yet",
+    "stream_before_append": "the rows of a written stream are committed, none is in its topic",
+    "stream_after_append": "they are in the topic, the ledger does not know it yet",
     "before_swap": "a new version is level, not yet swapped in",
     "state_before_rename": "a file of operator state is written and synced under another name",
     "log_torn": "an append wrote half a batch",

@@ -73,9 +73,12 @@ def status_tables(found: dict[str, Any]) -> "Group":
     parts: list[Any] = [
         _table("streams", [_stream_row(stream) for stream in streams]),
         _table("partitions", [_partition_row(s, p) for s in streams for p in s["partitions"]]),
-        _table("views", [_view_row(view) for view in views]),
+        _table("views", [_view_row(view) for view in views if view["topic"] is None]),
         _table("units", [_unit_row(unit) for unit in found["units"]]),
     ]
+    written = [_written_row(view) for view in views if view["topic"] is not None]
+    if written:
+        parts.insert(3, _table("written streams", written))
     if found["operators"]:
         parts.insert(3, _table("operators", [_operator_row(each) for each in found["operators"]]))
     parts += [
@@ -88,6 +91,8 @@ def status_tables(found: dict[str, Any]) -> "Group":
     if found["sinks"]:
         parts.append(_table("sinks", found["sinks"]))
         parts.append(Text(f"sinks: {found['emission_rows']:,} rows waiting"))
+    if any(view["topic"] is not None for view in views) or found["written_rows"]:
+        parts.append(Text(f"written streams: {found['written_rows']:,} rows waiting"))
     if found["void_markers"]:
         parts.append(
             Text(
@@ -100,8 +105,9 @@ def status_tables(found: dict[str, Any]) -> "Group":
 
 
 def _table(title: str, rows: list[dict[str, object]]) -> "Table":
-    columns = list(rows[0]) if rows else ["nothing yet"]
-    return make_table(title, columns, [list(row.values()) for row in rows])
+    # Views that make several rows of a record have counters that others have not.
+    columns = list(dict.fromkeys(name for row in rows for name in row)) or ["nothing yet"]
+    return make_table(title, columns, [[row.get(name, "") for name in columns] for row in rows])
 
 
 def _stream_row(stream: dict[str, Any]) -> dict[str, object]:
@@ -140,6 +146,18 @@ def _view_row(view: dict[str, Any]) -> dict[str, object]:
         "lag": view["lag_records"],
         "closed before": moment(view["watermark_us"]),
         **view["counters"],
+    }
+
+
+def _written_row(stream: dict[str, Any]) -> dict[str, object]:
+    return {
+        "stream": stream["name"],
+        "topic": stream["topic"],
+        "version": stream["version"],
+        "state": stream["state"],
+        "unit": stream["unit"],
+        "lag": stream["lag_records"],
+        **stream["counters"],
     }
 
 

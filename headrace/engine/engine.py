@@ -44,7 +44,7 @@ from headrace.ledger.entries import (
 from headrace.log.base import DEFAULT_PARTITIONS, Log
 from headrace.model.definitions import Project
 from headrace.operators.state import StateFolder
-from headrace.plan.stages import Fold, tables_of
+from headrace.plan.stages import Fold, kept_tables, tables_of
 from headrace.project.settings import Settings
 from headrace.sinks.outbox import ensure_topic
 from headrace.sinks.publishing import Publisher
@@ -133,7 +133,7 @@ class Engine:
             self.tools.store.hold(self.epoch, changes.enter, self._beginnings(changes.enter, known))
         self._open_units(folds)
         self._sweep_state()
-        self.tools.store.show(self.epoch, MAIN, tables_of(self.units[MAIN].folds))
+        self.tools.store.show(self.epoch, MAIN, kept_tables(self.units[MAIN].folds))
         self._set_sinks()
         self.publish()
 
@@ -217,7 +217,8 @@ class Engine:
             if holding.kind == "stream":
                 continue
             planned = folds.get((holding.name, holding.version)) or self._plan_old(holding)
-            self.tools.store.prepare(planned[0].table)
+            for table in kept_tables(planned):
+                self.tools.store.prepare(table)
             unit.add(planned)
             unit.state, unit.reason = holding.state, holding.reason
         self.units[MAIN].state = HoldingState.LIVE
@@ -321,11 +322,11 @@ class Engine:
                 return False
             faults.reach("before_swap")
             brought = shown_with(unit, self.units, self._wanted)
-            older = [fold.table for each in (*replaced, main) for fold in each.folds]
+            older = kept_tables(fold for each in (*replaced, main) for fold in each.folds)
             clocks = {key: place for each in along for key, place in each.progress.items()}
             swaps = self.emitting.of_swap(brought, older, clocks | unit.progress)
             try:
-                self.tools.store.show(self.epoch, unit.name, tables_of(brought), swaps)
+                self.tools.store.show(self.epoch, unit.name, kept_tables(brought), swaps)
             except MergeFailed as error:
                 self._fail(unit, str(error))
                 return False

@@ -4,6 +4,7 @@
 - `Holding`: a version of a stream or view, and the unit that maintains it.
 - `PlannedTurn`: what a turn will read; journalled before anything is read.
 - `OutboxEntry`: records to publish after the commit, by their place in the log.
+- `Written`: rows to publish after the commit to the topic of a stream that is written.
 - `Manifest`: the files of state that a unit keeps of an operator.
 - `Commit`: all that a turn did; becomes visible in one transaction or not at all.
 """
@@ -42,6 +43,9 @@ __all__ = [
     "Swap",
     "TurnReport",
     "When",
+    "Written",
+    "WrittenBy",
+    "row_producer",
     "side_producer",
     "watermark_of",
     "watermark_of_stream",
@@ -178,6 +182,40 @@ def side_producer(topic: str, version: str, source: str, sources: Collection[str
     return id if len(sources) == 1 else f"{source}>{id}"
 
 
+@dataclass(frozen=True)
+class Written:
+    """Rows that a turn adds to a stream which is written to a topic: those of one source stream.
+
+    `ends` says how far the turn has read the partitions of the source topic. The producer of a
+    partition's rows is `producer` with its number; its sequence grows with offset and ordinal. So a
+    row can be appended once only, however often it is published, and by whichever version.
+    """
+
+    table: Table
+    source: str
+    producer: str
+    ends: Mapping[int, int]
+    rows: tuple[pa.Table, ...]
+
+
+class WrittenBy(NamedTuple):
+    """Which version writes the rows of one source partition: those of `[from_offset, next_offset)`.
+
+    Earlier ones were written by the versions before it.
+    """
+
+    topic: str
+    producer_id: str
+    version: str
+    from_offset: int
+    next_offset: int
+
+
+def row_producer(stream: str, source: str) -> str:
+    """Return the producer of a written stream's rows; its id is this, `/` and the partition."""
+    return f"headrace.stream:{stream}<{source}"
+
+
 class When(StrEnum):
     """When a sink is told what a turn changes."""
 
@@ -282,3 +320,4 @@ class Commit:
     seeds: tuple[Seed, ...] = field(default=())
     manifests: Mapping[Operator, Manifest] = field(default_factory=dict)
     watermarks: Mapping[Owner, int] = field(default_factory=dict)
+    written: tuple[Written, ...] = ()

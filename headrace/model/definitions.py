@@ -116,7 +116,10 @@ class Stream:
 
 @dataclass(frozen=True)
 class View:
-    """A query, maintained continuously."""
+    """A query, maintained continuously: its rows are a table.
+
+    With a `topic` it is a stream that is written: its rows are records of that topic instead.
+    """
 
     name: str
     query: Node
@@ -125,10 +128,17 @@ class View:
     retention_us: int | None = None  # how long after its end a row is kept; None: for good
     emit: str = "changes"  # when sinks are told: changes, every or final
     emit_every_us: int = 0
+    topic: str | None = None  # that its rows are written to; None: they are a table
+    key: str | None = None  # the output that is the key of what is written; None: the record's own
     #: The definitions that its text names: streams and named queries, which `query` has inlined.
     reads: tuple[str, ...] = field(default=(), compare=False)
     sql: str = ""  # the statement as written, for people
     location: Location = field(default=Location("", 1, 1), compare=False)
+
+    @property
+    def kind(self) -> str:
+        """What people call it."""
+        return "view" if self.topic is None else "stream"
 
     @property
     def lateness_us(self) -> int | None:
@@ -147,13 +157,15 @@ class View:
 class NamedQuery:
     """A name for a query: nothing is stored, and it is written out where it is read.
 
-    The rows of a `stream` are records; those of a `view` may be groups.
+    The rows of a `stream` are records; those of a `view` may be groups. Where the records of a
+    stream are also written to a `topic`, a `View` of that name does it.
     """
 
     name: str
     kind: str  # "view" or "stream"
     query: Node
     reads: tuple[str, ...] = ()  # the definitions that its text names
+    topic: str | None = None
     sql: str = ""  # the statement as written, for people
     location: Location = field(default=Location("", 1, 1), compare=False)
 

@@ -164,7 +164,7 @@ def named_readers_of(project: "Definitions", name: str) -> tuple["NamedQuery | V
     """Return the definitions whose own text names a definition."""
     return (
         *(query for query in project.queries if name in query.reads),
-        *(view for view in project.views if name in view.reads),
+        *(view for view in project.views if name in view.reads and view.topic is None),
         *(sink for sink in project.sinks if sink.view == name),
     )
 

@@ -60,7 +60,7 @@ def sink_problems(
     Nor does one of a definition that was `refused`, by name in lower case.
     """
     problems: list[Problem] = []
-    views = {view.name: view for view in project.views}
+    views = {view.name: view for view in project.views if view.topic is None}
     taken: dict[str, Sink] = {}
     for sink in project.sinks:
         if sink.view not in views:
@@ -97,13 +97,19 @@ def sink_problems(
 def _fed_by(project: Project, sink: Sink) -> str:
     """Return what is wrong with a sink that no view feeds."""
     query = next((each for each in project.queries if each.name == sink.view), None)
+    if query is not None and query.topic is not None:
+        return (
+            f"sink {sink.name} is fed by {sink.view}, a stream whose records go to the topic "
+            f"{query.topic} already; remove the sink, or write CREATE MATERIALIZED VIEW name AS "
+            f"SELECT * FROM {sink.view}, and the sink FROM that"
+        )
     if query is not None:
         return (
             f"sink {sink.name} is fed by {sink.view}, which is a name for a query and has no rows "
             f"of its own; write CREATE MATERIALIZED VIEW name AS SELECT * FROM {sink.view}, and "
             f"the sink FROM that"
         )
-    known = closest(sink.view, [view.name for view in project.views])
+    known = closest(sink.view, [view.name for view in project.views if view.topic is None])
     return f"sink {sink.name} is fed by {sink.view}, which is not a view{known}"
 
 

@@ -19,6 +19,7 @@ from headrace.model.scalars import columns_of
 from headrace.model.sinks import sink_problems
 from headrace.model.traits import traits_of
 from headrace.model.windows import window_faults
+from headrace.model.writing import writing_problems
 from headrace.schema.types import TIMESTAMP_FORMATS as COLUMN_FORMATS
 from headrace.schema.types import Column
 
@@ -443,10 +444,12 @@ def validate_project(
     """
     problems: list[Problem] = []
     taken: dict[str, Stream | View | Sink | NamedQuery] = {}
+    # What writes a stream bears the name of the query that others read.
+    named = {query.name for query in project.queries if query.topic is not None}
     definitions: list[Stream | View | Sink | NamedQuery] = [
         *project.streams,
         *project.queries,
-        *project.views,
+        *(view for view in project.views if view.topic is None or view.name not in named),
         *project.sinks,
     ]
     for definition in definitions:
@@ -455,9 +458,9 @@ def validate_project(
             problems.append(
                 Problem(definition.location, taken_fault(definition.name, first.location))
             )
-    writing = [each for each in definitions if not isinstance(each, NamedQuery)]
-    side_topics = {f"{definition.name}.dead" for definition in writing}
-    side_topics |= {f"{view.name}.late" for view in project.views}
+    aside: list[Stream | View | Sink] = [*project.streams, *project.views, *project.sinks]
+    side_topics = {f"{definition.name}.dead" for definition in aside}
+    side_topics |= {f"{view.name}.late" for view in project.views if view.topic is None}
     side_topics |= {
         f"{stream.name}.duplicate" for stream in project.streams if stream.duplicates == "topic"
     }
@@ -474,11 +477,12 @@ def validate_project(
     problems += [
         Problem(
             view.location,
-            f"view {view.name} reads {name}, which is not a stream of the "
+            f"{view.kind} {view.name} reads {name}, which is not a stream of the "
             f"project{closest(name, known)}",
         )
         for view in project.views
         for name in streams_of(view.query)
         if name not in known
     ]
+    problems += writing_problems(project, side_topics)
     return problems + sink_problems(project, side_topics, whole=whole, refused=refused)

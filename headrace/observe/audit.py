@@ -5,7 +5,8 @@ empty store, in turns of its own size, and compares
 - clocks, and the counters and their laws;
 - the states of every table, key by key (exactly, but for what rounding leaves in sums over DOUBLE);
 - the late, dead and duplicate sets with what their topics hold (and what still waits in the
-  outbox): each record once, none missing, none too many.
+  outbox): each record once, none missing, none too many;
+- the rows of streams that are written with what their topics hold (and what still waits).
 It reads one snapshot, so a running engine may go on meanwhile.
 """
 
@@ -36,6 +37,8 @@ from headrace.log.base import Log, Partition
 from headrace.log.names import TIME_TOPIC
 from headrace.model.definitions import Project
 from headrace.observe.sides import Offsets, read_side_offsets
+from headrace.observe.written import compare_written, written_rows
+from headrace.plan.stages import kept_tables, tables_of
 from headrace.project.settings import Settings
 from headrace.store.base import Snapshot, Store
 from headrace.store.opening import open_store
@@ -117,11 +120,17 @@ def audit(
                 differences += _compare_watermarks(
                     unit, snapshot.watermarks(), replayed.watermarks()
                 )
-                tables = [fold.table for fold in engine.units[MAIN].folds]
+                tables = kept_tables(engine.units[MAIN].folds)
                 for table in [each for main in tables for each in (main, *main.children)]:
                     states = replayed.states(table)
                     rows += states.num_rows
                     differences += snapshot.differences(table, states)
+                ends = _ends(unit, engine.units[MAIN].topics())
+                for table in tables_of(engine.units[MAIN].folds):
+                    if table.target is not None:
+                        again_written = written_rows(replayed, table)
+                        rows += again_written.num_rows
+                        differences += compare_written(log, snapshot, table, again_written, ends)
                 sets, waiting = _side_sets(replayed), _side_sets(snapshot)
                 for name, source in engine.units[MAIN].topics().items():
                     differences += _compare_sides(log, unit, name, source, sets, waiting)
@@ -259,6 +268,15 @@ def _compare_watermarks(
                 f"view {owner.name}: its watermark is {recorded[owner]}, the log gives "
                 f"{replayed.get(owner)}"
             )
+
+
+def _ends(unit: _Recorded, topics: Mapping[str, str]) -> dict[Partition, int]:
+    """Return how far all streams of a unit have read each partition."""
+    found: dict[Partition, int] = {}
+    for key, place in unit.progress.items():
+        partition = Partition(topics[key.stream], key.partition)
+        found[partition] = min(place.offset, found.get(partition, place.offset))
+    return found
 
 
 def _side_sets(snapshot: Snapshot) -> SideSets:

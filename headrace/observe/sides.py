@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from headrace.log.base import Log, Range
 from headrace.sinks.outbox import HEADER_OFFSET, HEADER_TOPIC, HEADER_VERSION
 
-__all__ = ["Offsets", "read_side_offsets"]
+__all__ = ["Offsets", "last_header", "read_side_offsets"]
 
 Offsets = npt.NDArray[np.int64]
 
@@ -21,9 +21,9 @@ def read_side_offsets(log: Log, topic: str, version: str, source: str) -> dict[i
     for partition, extent in log.extents(topic).items():
         parts = [np.array([], dtype=np.int64)]
         for batch in log.read(Range(partition, *extent)):
-            offsets = _last_header(batch["headers"], HEADER_OFFSET)
-            versions = _last_header(batch["headers"], HEADER_VERSION)
-            sources = _last_header(batch["headers"], HEADER_TOPIC)
+            offsets = last_header(batch["headers"], HEADER_OFFSET)
+            versions = last_header(batch["headers"], HEADER_VERSION)
+            sources = last_header(batch["headers"], HEADER_TOPIC)
             mine = pc.equal(versions, pa.scalar(version.encode(), pa.binary()))
             mine = pc.and_(mine, pc.equal(sources, pa.scalar(source.encode(), pa.binary())))
             text = offsets.filter(mine).cast(pa.string())
@@ -32,7 +32,7 @@ def read_side_offsets(log: Log, topic: str, version: str, source: str) -> dict[i
     return found
 
 
-def _last_header(headers: pa.Array, name: str) -> pa.Array:
+def last_header(headers: pa.Array, name: str) -> pa.Array:
     """Return each record's last header of a name: ours, even where the record brought one."""
     parents = pc.list_parent_indices(headers).to_numpy()
     flat = headers.flatten()

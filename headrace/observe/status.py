@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from headrace.ledger.definitions import stream_of
+from headrace.ledger.definitions import stream_of, view_of
 from headrace.ledger.entries import (
     Counters,
     Holding,
@@ -67,7 +67,10 @@ class StreamStatus:
 
 @dataclass(frozen=True)
 class ViewStatus:
-    """A version of a view; `reason` says why it failed or goes on by itself."""
+    """A version of a view; `reason` says why it failed or goes on by itself.
+
+    A stream that is written is one too: `topic` is where its rows go, and it has no state.
+    """
 
     name: str
     version: str
@@ -81,6 +84,7 @@ class ViewStatus:
     watermark_us: int | None
     counters: Counters
     readers: tuple[str, ...] = ()  # the sinks that are told of it
+    topic: str | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,7 @@ class Status:
     void_markers: int  # records in headrace.time that no engine of ours wrote; they change nothing
     bounds: Settings
     operators: tuple[OperatorStatus, ...] = ()
+    written_rows: int = 0  # of written streams that wait to be published
 
     def to_json(self) -> dict[str, Any]:
         """Return the same under the same names, as JSON takes it: raw numbers."""
@@ -191,6 +196,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
                         if name in counted or name in VIEW_COUNTERS
                     },
                     readers=_names(each.sink for each in sinks if each.view == held.name),
+                    topic=view_of(held).topic,
                 )
             )
     turned = tuple(
@@ -210,6 +216,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
         snapshot.void_markers(),
         settings,
         tuple(_operators(snapshot)),
+        snapshot.written_count(),
     )
 
 

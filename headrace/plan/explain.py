@@ -129,11 +129,12 @@ def _fold(fold: Fold, store: StoreText) -> Entry:
         "having": query.having,
         "retention_us": fold.view.retention_us,
         "spark_query": fold.query,
-        "table": table.name,
+        "table": table.name if table.target is None else None,
         "columns": {column.name: column.type.sql for column in table.columns},
-        "public_select": store.select,
+        "public_select": store.select if table.target is None else None,
     }
 
 
 def _publish(publish: Publish) -> Entry:
-    return {"stage": "publish", "dead": publish.dead, "late": publish.late}
+    entry: Entry = {"stage": "publish", "dead": publish.dead, "late": publish.late}
+    return entry if publish.written is None else {**entry, "written": publish.written}

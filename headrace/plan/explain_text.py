@@ -156,8 +156,12 @@ def _fold_lines(stage: Entry) -> Iterator[_Line]:
 
 def _table_lines(stage: Entry) -> Iterator[_Line]:
     """Yield what all branches share, as the fold of each of them says it."""
-    yield _Line("name", f"headrace.{stage['table']}")
     columns = ", ".join(f"{name} {type}" for name, type in stage["columns"].items())
+    if stage["table"] is None:  # its rows are written to a topic
+        yield _Line("rows", columns, "store")
+        yield _Line("kept", "until they are in their topic")
+        return
+    yield _Line("name", f"headrace.{stage['table']}")
     yield _Line("columns", columns, "store")
     kept = stage["retention_us"]
     yield _Line("kept", "for good" if kept is None else f"{_seconds(kept)} past the end")
@@ -170,6 +174,8 @@ def _publish_lines(stage: Entry) -> Iterator[_Line]:
     yield _Line("dead", stage["dead"])
     if stage["late"] is not None:
         yield _Line("late", stage["late"])
+    if "written" in stage:
+        yield _Line("rows", stage["written"])
 
 
 _LINES = {

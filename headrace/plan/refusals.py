@@ -9,4 +9,4 @@ __all__ = ["refuse"]
 def refuse(view: View, message: str, place: Location | None = None) -> DefinitionError:
     """Return the refusal of a view; `place` is that of the expression at fault, where known."""
     known = place if place is not None and place.file else view.location
-    return DefinitionError([Problem(known, f"view {view.name}: {message}")])
+    return DefinitionError([Problem(known, f"{view.kind} {view.name}: {message}")])

@@ -172,9 +172,12 @@ def _refuse_groups(view: View, branches: tuple[Branch, ...]) -> None:
 def _plain(view: View, number: int, tops: tuple[Branch, ...]) -> Shape:
     top = tops[number]
     outputs = _outputs(view, top)
+    read = _read(top, list(outputs.values()))
+    if view.topic is not None and view.key is None:
+        read |= {"_key"}  # of the record: it is the key of what is written
     return Shape(
         streams_of(top.below)[0],
-        _read(top, list(outputs.values())),
+        read,
         _where(top.conditions),
         grouped=False,
         window=None,

@@ -24,6 +24,7 @@ __all__ = [
     "Publish",
     "Read",
     "Step",
+    "kept_tables",
     "plan_pipeline",
     "streams_by_table",
     "tables_of",
@@ -113,20 +114,25 @@ class Fold:
 
 @dataclass(frozen=True)
 class Publish:
-    """Publish what a stream or a view puts aside; a topic is None where nothing goes there."""
+    """Publish what a stream or a view puts aside; a topic is None where nothing goes there.
+
+    `written` is the topic of a stream whose rows are written.
+    """
 
     owner: str
     dead: str
     late: str | None = None
     duplicate: str | None = None
+    written: str | None = None
 
     @staticmethod
     def of(definition: Stream | View) -> "Publish":
         """Return where a definition's records are put aside."""
         name = definition.name
         if isinstance(definition, View):
-            keeps_late = definition.late != "drop"
-            return Publish(name, f"{name}.dead", late=f"{name}.late" if keeps_late else None)
+            keeps_late = definition.late != "drop" and definition.topic is None
+            late = f"{name}.late" if keeps_late else None
+            return Publish(name, f"{name}.dead", late=late, written=definition.topic)
         keeps_duplicates = definition.unique is not None and definition.duplicates == "topic"
         duplicate = f"{name}.duplicate" if keeps_duplicates else None
         return Publish(name, f"{name}.dead", duplicate=duplicate)
@@ -157,6 +163,11 @@ def streams_by_table(folds: Iterable[Fold]) -> dict[Table, frozenset[str]]:
 def tables_of(folds: Iterable[Fold]) -> list[Table]:
     """Return the tables that folds make deltas for, each once."""
     return list(streams_by_table(folds))
+
+
+def kept_tables(folds: Iterable[Fold]) -> list[Table]:
+    """Return those of them that a store keeps: the rows of the others are written to topics."""
+    return [table for table in tables_of(folds) if table.target is None]
 
 
 def plan_pipeline(

@@ -14,7 +14,17 @@ from headrace.plan.shape import WINDOW_NAMES, Key, shape_of
 from headrace.plan.spark.calls import call_text
 from headrace.plan.spark.grouped import aggregates_of
 from headrace.plan.spark.items import item_column
-from headrace.plan.tables import EVENTS, Answer, KeyPart, Output, Table, TableColumn
+from headrace.plan.tables import (
+    EVENTS,
+    RECORD_KEY,
+    WATERMARK,
+    Answer,
+    KeyPart,
+    Output,
+    Table,
+    TableColumn,
+    Target,
+)
 from headrace.plan.terms import Reference, Term
 from headrace.schema.types import DataType, parse_type
 from headrace.time.placement import OfRecord, PlaceColumn, Placement, placement_of
@@ -23,6 +33,7 @@ __all__ = ["answer_of", "grouped_table", "items_part", "items_table", "plain_tab
 
 _TIMESTAMP = parse_type("TIMESTAMP")
 _BIGINT = parse_type("BIGINT")
+_BINARY = parse_type("BINARY")
 _WINDOW = {
     "window_start": "window.start",
     "window_end": "window.end",
@@ -44,6 +55,11 @@ def plain_table(view: View, version: str, types: Mapping[str, DataType]) -> Tabl
         for i, output in enumerate(query.outputs)
     ]
     columns = [TableColumn(f"o{i}", output.type) for i, output in enumerate(outputs)]
+    target = None
+    if view.topic is not None:
+        columns += [TableColumn(WATERMARK, _BIGINT), TableColumn(RECORD_KEY, _BINARY)]
+        keys = {output.name: column.name for output, column in zip(outputs, columns, strict=False)}
+        target = Target(view.topic, RECORD_KEY if view.key is None else keys[view.key])
     return Table(
         view.name,
         version,
@@ -51,6 +67,7 @@ def plain_table(view: View, version: str, types: Mapping[str, DataType]) -> Tabl
         placement,
         outputs=tuple(outputs),
         key=tuple(KeyPart(c.name.strip("_"), c.name, _BIGINT) for c in placement.columns),
+        target=target,
     )
 
 

@@ -11,10 +11,23 @@ from headrace.plan.terms import Term
 from headrace.schema.types import DataType
 from headrace.time.placement import Placement
 
-__all__ = ["EVENTS", "Answer", "KeyPart", "Output", "Table", "TableColumn"]
+__all__ = [
+    "EVENTS",
+    "RECORD_KEY",
+    "WATERMARK",
+    "Answer",
+    "KeyPart",
+    "Output",
+    "Table",
+    "TableColumn",
+    "Target",
+]
 
 #: The column that counts the records of a row, in every table whose rows merge.
 EVENTS = "_events"
+#: The watermark and the key of the record that a row came of, where rows are written to a topic.
+WATERMARK = "__watermark"
+RECORD_KEY = "__key"
 
 
 @dataclass(frozen=True)
@@ -64,6 +77,14 @@ class KeyPart:
 
 
 @dataclass(frozen=True)
+class Target:
+    """Where rows are written that are no table; `key` is the column that is a record's key."""
+
+    topic: str
+    key: str
+
+
+@dataclass(frozen=True)
 class Table:
     """One version of a view's state table.
 
@@ -74,6 +95,8 @@ class Table:
     `children` are tables of items beside it, one for each `part`; they merge and leave as it does.
     The last column of a child's key is its `item`. With `keep`, as many items of a group are kept,
     those that the first state is least or, with `keeps_greatest`, greatest of.
+
+    With a `target` there is no such table: its rows are written to a topic, each once.
     """
 
     view: str
@@ -89,6 +112,7 @@ class Table:
     keep: int | None = None
     keeps_greatest: bool = False
     children: tuple["Table", ...] = ()
+    target: Target | None = None
 
     @property
     def name(self) -> str:

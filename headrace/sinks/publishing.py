@@ -10,6 +10,7 @@ import threading
 from headrace.log.base import Log
 from headrace.sinks.emissions import publish_emissions
 from headrace.sinks.outbox import publish
+from headrace.sinks.written import publish_written
 from headrace.store.base import Store
 
 __all__ = ["Publisher"]
@@ -23,10 +24,17 @@ class Publisher:
         self._store = store
         self._mutex = threading.Lock()
 
-    def publish(self, epoch: int, *, outbox: bool = True, emissions: bool = True) -> None:
-        """Publish all that waits in the outbox, and for sinks. Unreachable, ProducerFenced."""
+    def publish(
+        self, epoch: int, *, outbox: bool = True, emissions: bool = True, written: bool = True
+    ) -> None:
+        """Publish all that waits in the outbox, for sinks, and of streams that are written.
+
+        Unreachable, ProducerFenced.
+        """
         with self._mutex:
             if outbox:
                 publish(self._log, self._store, epoch)
             if emissions:
                 publish_emissions(self._log, self._store, epoch)
+            if written:
+                publish_written(self._log, self._store, epoch)

@@ -100,13 +100,14 @@ class _Files:
                 self.problems += refused.problems
         # As leaves: the first of two streams of one name, like everywhere else.
         leaves = {stream.name: stream for stream in reversed(self.streams)}
-        queries = bind_queries(
+        queries, written = bind_queries(
             self.unbound, self.entries, leaves, self.problems, self.unknown, whole=self.whole
         )
         names = Names(self.entries, leaves, self.whole)
         found = [self._read_view(statement, cursor, names) for statement, cursor in self.views]
         read = tuple(view for view in found if view is not None)
-        project = Project(tuple(self.streams), read, tuple(self.sinks), tuple(queries))
+        views = (*read, *written)
+        project = Project(tuple(self.streams), views, tuple(self.sinks), tuple(queries))
         # A definition that was refused would make its sinks look wrong too.
         unread = frozenset(name for name, entry in self.entries.items() if entry is None)
         whole = self.whole and len(read) == len(found)

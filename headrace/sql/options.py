@@ -21,6 +21,7 @@ __all__ = ["Option", "read_duration", "read_options"]
 #: Options of the design whose issues have not built them yet, and what to do until then.
 _LATER = {
     "versioned": "there are no tables yet; remove it",
+    "rewrite": "to write a stream anew from its first record, give it a new topic",
 }
 
 

@@ -1,19 +1,23 @@
 """`CREATE VIEW name AS ...` and `CREATE STREAM name AS ...`: names for queries, nothing stored.
 
 Such a query is written out where FROM names it. They may read each other and stand in any order, so
-each is bound when all that it reads is; a cycle is refused.
+each is bound when all that it reads is; a cycle is refused. A stream `WITH (topic = '...')` is a
+view as well, whose rows are written to that topic.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import Token, TokenType
 
-from headrace.errors import Problem
-from headrace.model.definitions import NamedQuery, Stream
+from headrace.errors import Location, Problem
+from headrace.model.definitions import NamedQuery, Stream, View
+from headrace.model.graph import outputs_of, streams_of
 from headrace.model.names import name_fault
+from headrace.model.validate import validate_view
+from headrace.model.writing import validate_writing
 from headrace.sql.creating import STREAM, Kind
-from headrace.sql.options import read_options
+from headrace.sql.options import Option, read_options
 from headrace.sql.query.binder import parse, read_query
 from headrace.sql.query.names import Entry, Names, Pending
 from headrace.sql.query.relations import name_columns, repeated_columns
@@ -25,7 +29,7 @@ from headrace.sql.unknown import Unknown
 
 __all__ = ["DERIVED_OPTIONS", "Unbound", "bind_queries", "is_derived", "read_named_query"]
 
-DERIVED_OPTIONS = ("topic",)
+DERIVED_OPTIONS = ("topic", "key")
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,18 @@ class Unbound:
     name: Token
     tree: Tree
     columns: tuple[Token, ...] = ()  # names for its columns
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    @property
+    def topic(self) -> str | None:
+        """The topic that it is written to; None: it is a name alone."""
+        return self.options["topic"].text if "topic" in self.options else None
+
+    def locations(self) -> dict[str, Location]:
+        """Return where its name and its options stand."""
+        source = self.statement.source
+        found = {name: source.location(each.value.start) for name, each in self.options.items()}
+        return found | {"name": source.location(self.name.start)}
 
 
 def is_derived(cursor: Cursor) -> bool:
@@ -58,6 +74,7 @@ def read_named_query(
     fault = name_fault(kind.name, str(name.text))
     problems += [source.problem(name, fault)] if fault else []
     columns: tuple[Token, ...] = ()
+    options: Mapping[str, Option] = {}
     if cursor.next_is("("):
         columns = _read_columns(cursor, how)
     if cursor.next_is("WITH", "("):
@@ -65,12 +82,12 @@ def read_named_query(
         if kind is not STREAM:
             raise source.refuse(at, f"CREATE VIEW is a name for a query and has no options; {how}")
         options = read_options(cursor, "CREATE STREAM ... AS", DERIVED_OPTIONS, problems)
-        if "topic" in options:
+        if "topic" not in options and "key" in options:
             problems.append(
                 source.problem(
-                    options["topic"].name,
-                    f"writing a stream to a topic is not built yet; remove topic, and {name.text} "
-                    "is a name for its query",
+                    options["key"].name,
+                    f"key of {name.text} says nothing without a topic; write topic = '...' as "
+                    "well, or remove it",
                 )
             )
     if not cursor.accept("AS"):
@@ -80,7 +97,7 @@ def read_named_query(
     tree = parse(source, cursor.rest(), problems)
     if len(problems) > before:
         return None
-    return Unbound(statement, kind, name, tree, columns)
+    return Unbound(statement, kind, name, tree, columns, options)
 
 
 def _read_columns(cursor: Cursor, how: str) -> tuple[Token, ...]:
@@ -106,9 +123,13 @@ def bind_queries(
     unknown: Unknown,
     *,
     whole: bool,
-) -> list[NamedQuery]:
-    """Bind all named queries, put them among the definitions, and return those without problems."""
-    return _Definitions(unbound, definitions, streams, problems, unknown, whole=whole).bind()
+) -> tuple[list[NamedQuery], list[View]]:
+    """Bind all named queries, put them among the definitions, and return those without problems.
+
+    The views are those that write streams to topics.
+    """
+    found = _Definitions(unbound, definitions, streams, problems, unknown, whole=whole)
+    return found.bind(), found.written
 
 
 class _Definitions:
@@ -142,6 +163,7 @@ class _Definitions:
             if isinstance(definitions.get(name), Pending)
         }
         self.found: dict[str, NamedQuery] = {}
+        self.written: list[View] = []
 
     def bind(self) -> list[NamedQuery]:
         for name in self.queries:
@@ -184,10 +206,33 @@ class _Definitions:
             query.kind.name,
             relation.node,
             reads=names.read_names,
+            topic=query.topic,
             sql=query.statement.sql,
             location=query.statement.location,
         )
+        if query.topic is not None:
+            self.written += self._write(query, self.found[name], query.topic)
         return {}
+
+    def _write(self, query: Unbound, named: NamedQuery, topic: str) -> list[View]:
+        """Return the view that writes a stream to its topic, none if that is refused."""
+        view = View(
+            named.name,
+            named.query,
+            topic=topic,
+            key=query.options["key"].text if "key" in query.options else None,
+            reads=named.reads,
+            sql=named.sql,
+            location=named.location,
+        )
+        streams = {each: self.streams[each] for each in streams_of(view.query)}
+        locations = query.locations()
+        outputs = enumerate(outputs_of(view.query))
+        named_at = locations | {f"output {index}": each.location for index, each in outputs}
+        problems = validate_view(view, streams, named_at)
+        problems += validate_writing(view, streams, locations)
+        self.problems += problems
+        return [] if problems else [view]
 
     def _refuse_cycle(self, members: list[str]) -> None:
         # Begin with the first in the order of the files, so that the message is always the same.

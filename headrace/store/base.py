@@ -28,14 +28,47 @@ from headrace.ledger.entries import (
     StreamPartition,
     Swap,
     TurnReport,
+    WrittenBy,
 )
 from headrace.plan.stages import Operator
 from headrace.plan.tables import Table
 
-__all__ = ["MAX_ROWS", "MAX_SECONDS", "Snapshot", "Store"]
+__all__ = [
+    "MAX_ORDINALS",
+    "MAX_ROWS",
+    "MAX_SECONDS",
+    "WRITTEN_ROWS",
+    "Snapshot",
+    "Store",
+]
 
 MAX_ROWS = 10_000  # of a query from outside
 MAX_SECONDS = 30.0
+
+#: How many rows a record may become where they are written: a row's sequence is its record's offset
+#: times this, plus its number among the rows of the record.
+MAX_ORDINALS = 1 << 20
+#: Rows of written streams: where each came from, and the record that it becomes. `branch` and
+#: `ordinals` are null where partition and offset tell the rows apart; without `by_key` a row goes
+#: to the partition of the same number as its source's.
+WRITTEN_ROWS = pa.schema(
+    [
+        ("number", pa.int64()),
+        ("topic", pa.string()),
+        ("producer_id", pa.string()),
+        ("version", pa.string()),
+        ("source_topic", pa.string()),
+        ("source_partition", pa.int32()),
+        ("source_offset", pa.int64()),
+        ("sequence", pa.int64()),
+        ("branch", pa.int32()),
+        ("ordinals", pa.string()),
+        ("watermark_us", pa.int64()),
+        ("by_key", pa.bool_()),
+        ("key", pa.binary()),
+        ("value", pa.string()),
+    ]
+)
 
 
 class Snapshot(Protocol):
@@ -132,6 +165,21 @@ class Snapshot(Protocol):
         """Return how many rows wait to be published to sinks."""
         ...
 
+    def written_rows(self, *, max_rows: int, max_bytes: int) -> pa.Table:
+        """Return the next rows of written streams to be published, in order, as WRITTEN_ROWS.
+
+        Returns no rows only if none is pending; one row more than `max_bytes` at most.
+        """
+        ...
+
+    def written_count(self) -> int:
+        """Return how many rows of written streams wait to be published."""
+        ...
+
+    def written_by(self) -> list[WrittenBy]:
+        """Return which version writes the rows of every source partition, and how far it is."""
+        ...
+
     def manifests(self) -> dict[tuple[str, Operator], Manifest]:
         """Return the runs of state by unit and operator."""
         ...
@@ -213,6 +261,10 @@ class Store(Protocol):
 
     def emitted(self, numbers: Mapping[str, int]) -> None:
         """Forget rows that are in the log: from each topic up to a number."""
+        ...
+
+    def wrote(self, number: int) -> None:
+        """Forget rows of written streams that are in the log, up to a number."""
         ...
 
     def drop(self, epoch: int, holdings: Sequence[Holding]) -> None:

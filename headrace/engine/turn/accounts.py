@@ -31,6 +31,8 @@ from headrace.ledger.entries import (
     SetAside,
     StreamPartition,
     TurnReport,
+    Written,
+    row_producer,
     side_producer,
     watermark_of,
 )
@@ -108,16 +110,37 @@ class Accounts:
             seeds=tuple(self._seeds()),
             manifests={} if alone else self._manifests(),
             watermarks={} if alone else self._watermarks(),
+            written=tuple(self._written()),
         )
 
     def _deltas(self) -> dict[Table, tuple[pa.Table, ...]]:
         """Return what is merged into every table, nothing also: rows may leave it all the same."""
         deltas: dict[Table, tuple[pa.Table, ...]] = {}
         for fold, outcome in self._outcomes.items():
+            if fold.table.target is not None:
+                continue
             deltas[fold.table] = (*deltas.get(fold.table, ()), *outcome.deltas)
             for table in fold.table.children:
                 deltas[table] = (*deltas.get(table, ()), *outcome.items.get(table, ()))
         return deltas
+
+    def _written(self) -> Iterable[Written]:
+        """Yield the rows that go to topics, by the stream that their records came from."""
+        ends: dict[str, dict[int, int]] = {}
+        for summary in self._summaries:  # in offset order: the last one of a partition counts
+            partitions = ends.setdefault(summary.stream, {})
+            partitions[summary.range.partition.number] = summary.range.end
+        found: dict[tuple[Table, str], list[pa.Table]] = {}
+        for fold, outcome in self._outcomes.items():
+            if fold.table.target is not None:
+                found.setdefault((fold.table, fold.stream.name), []).extend(outcome.deltas)
+        first: dict[tuple[Table, str], str] = {}
+        for (table, name), rows in found.items():
+            topic = self._unit.streams[name].stream.topic
+            # Two streams over one topic are read at their own pace, so each has its sequence.
+            alone = first.setdefault((table, topic), name) == name
+            producer = row_producer(table.view, topic if alone else f"{name}:{topic}")
+            yield Written(table, topic, producer, ends.get(name, {}), tuple(rows))
 
     def _manifests(self) -> dict[Operator, Manifest]:
         return {operator: found.runs for operator, found in self._stepped.items()}

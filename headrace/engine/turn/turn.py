@@ -89,9 +89,10 @@ def take_turn(
     4. **Step** the keyed operators: duplicates are found, and new files of state written.
     5. **Fold**: each view splits off late records; Spark aggregates the rest into a small delta.
     6. **Stage** the deltas; nobody can see them yet.
-    7. **Commit** deltas, positions, clocks, state, counters, outbox and what sinks are told in one
-       transaction.
-    8. **Publish** the outbox and the sinks' rows to their topics, once whatever crashes.
+    7. **Commit** deltas, positions, clocks, state, counters, outbox, what sinks are told and the
+       rows of written streams in one transaction.
+    8. **Publish** the outbox, the sinks' rows and the written ones to their topics, once whatever
+       crashes.
 
     A view whose work fails is set aside at the position where the turn began, and the turn is
     committed without it. In a long turn tasks do steps 2 and 3 while Spark runs step 5.
@@ -174,8 +175,12 @@ def take_turn(
     note(unit, summaries)
     watch.lap("commit")
     # 8. Publish
-    if tools.publisher is not None and (commit.outbox or commit.emissions):
-        waits = {"outbox": bool(commit.outbox), "emissions": bool(commit.emissions)}
+    waits = {
+        "outbox": bool(commit.outbox),
+        "emissions": bool(commit.emissions),
+        "written": any(each.rows for each in commit.written),
+    }
+    if tools.publisher is not None and any(waits.values()):
         tools.publisher.publish(planned.epoch, **waits)
     watch.lap("publish")
     return replace(commit.report, milliseconds=watch.milliseconds)

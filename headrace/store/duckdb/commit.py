@@ -10,6 +10,7 @@ from headrace.errors import MergeFailed
 from headrace.ledger.entries import Commit, OutboxEntry, Owner, Seed
 from headrace.plan.tables import Table
 from headrace.store.duckdb.emission.emitter import SinkEmitter
+from headrace.store.duckdb.emission.writing import write_rows
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import physical
 from headrace.store.duckdb.tables.placing import placing_of
@@ -51,6 +52,8 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     _expire(file, commit)
     for emitter in emitters:
         emitter.emit()
+    for written in commit.written:
+        write_rows(file, written)
     _add_counters(file, commit)
     for entry in commit.outbox:
         _add_outbox(file, entry)

@@ -41,6 +41,17 @@ SCHEMA = (
     """CREATE TABLE headrace.sinks (
         sink VARCHAR, view VARCHAR, version VARCHAR, topic VARCHAR, mode VARCHAR,
         final BOOLEAN)""",
+    # Rows of written streams on their way to their topics; the columns of WRITTEN_ROWS.
+    "CREATE SEQUENCE headrace.written_numbers",
+    """CREATE TABLE headrace.written_rows (
+        number BIGINT, topic VARCHAR, producer_id VARCHAR, version VARCHAR, source_topic VARCHAR,
+        source_partition INTEGER, source_offset BIGINT, sequence BIGINT, branch INTEGER,
+        ordinals VARCHAR, watermark_us BIGINT, by_key BOOLEAN, key BLOB, value VARCHAR)""",
+    # The version that writes what comes of a source partition: offsets before `next_offset` are
+    # written, those from `from_offset` on by this version. It stays when the stream goes.
+    """CREATE TABLE headrace.written_by (
+        topic VARCHAR, producer_id VARCHAR, version VARCHAR, from_offset BIGINT,
+        next_offset BIGINT)""",
     """CREATE TABLE headrace.seeds (
         stream VARCHAR, version VARCHAR, partition INTEGER, next_offset BIGINT,
         clock_us BIGINT, watermark_us BIGINT, delay_us BIGINT, records_us BIGINT,

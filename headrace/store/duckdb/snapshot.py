@@ -20,14 +20,16 @@ from headrace.ledger.entries import (
     SinkEntry,
     StreamPartition,
     TurnReport,
+    WrittenBy,
 )
 from headrace.log.base import Partition, Range
 from headrace.operators.state import Run, Shards
 from headrace.plan.stages import Operator
 from headrace.plan.tables import Table
-from headrace.store.base import MAX_ROWS, MAX_SECONDS
+from headrace.store.base import MAX_ROWS, MAX_SECONDS, WRITTEN_ROWS
 from headrace.store.duckdb.commit import SUM_COUNTERS
 from headrace.store.duckdb.emission.sinks import SINKS
+from headrace.store.duckdb.emission.writing import WRITTEN_BY
 from headrace.store.duckdb.errors import translated
 from headrace.store.duckdb.query import read_query
 from headrace.store.duckdb.tables.comparing import compare_states
@@ -196,13 +198,32 @@ class DuckDBSnapshot:
 
         Returns no rows only if none is pending; one row more than `max_bytes` at most.
         """
+        size = "strlen(key) + coalesce(strlen(value), 0)"
+        return self._next_rows("emissions", size, max_rows, max_bytes)
+
+    def _next_rows(self, table: str, size: str, max_rows: int, max_bytes: int) -> pa.Table:
+        """Return the next rows of a table that wait, by their numbers."""
         # By a literal range of numbers, so that the store skips the rows that are not next.
-        first = self._fetch("SELECT coalesce(min(number), 0) FROM headrace.emissions")[0][0]
-        near = f"FROM headrace.emissions WHERE number BETWEEN {first} AND {first + max_rows - 1}"
-        sizes = f"SELECT number, strlen(key) + coalesce(strlen(value), 0) AS size {near}"
+        first = self._fetch(f"SELECT coalesce(min(number), 0) FROM headrace.{table}")[0][0]
+        near = f"FROM headrace.{table} WHERE number BETWEEN {first} AND {first + max_rows - 1}"
+        sizes = f"SELECT number, {size} AS size {near}"
         before = f"SELECT number, sum(size) OVER (ORDER BY number) - size AS before FROM ({sizes})"
         last = f"SELECT max(number) FROM ({before}) WHERE before < {max_bytes}"
         return self._arrow(f"{near} AND number <= ({last}) ORDER BY number")
+
+    def written_rows(self, *, max_rows: int, max_bytes: int) -> pa.Table:
+        """Return the next rows of written streams to be published, in order, as WRITTEN_ROWS."""
+        size = "coalesce(octet_length(key), 0) + strlen(value)"
+        found = self._next_rows("written_rows", size, max_rows, max_bytes)
+        return found.cast(WRITTEN_ROWS)
+
+    def written_count(self) -> int:
+        """Return how many rows of written streams wait to be published."""
+        return int(self._fetch("SELECT count(*) FROM headrace.written_rows")[0][0])
+
+    def written_by(self) -> list[WrittenBy]:
+        """Return which version writes the rows of every source partition, and how far it is."""
+        return [WrittenBy(*row) for row in self._fetch(WRITTEN_BY)]
 
     def emission_rows(self) -> int:
         """Return how many rows wait to be published to sinks."""

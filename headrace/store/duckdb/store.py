@@ -168,6 +168,11 @@ class DuckDBStore:
                     [topic, number],
                 )
 
+    def wrote(self, number: int) -> None:
+        """Forget rows of written streams that are in the log, up to a number."""
+        with self._file.transaction():
+            self._file.run("DELETE FROM headrace.written_rows WHERE number <= ?", [number])
+
     def drop(self, epoch: int, holdings: Sequence[Holding]) -> None:
         """Forget versions that no definition names any more, and their tables."""
         with self._file.transaction():

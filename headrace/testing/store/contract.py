@@ -14,11 +14,18 @@ from headrace.testing.store.reading import ReadingContract
 from headrace.testing.store.sessions import SessionContract
 from headrace.testing.store.turns import TurnContract
 from headrace.testing.store.windows import WindowContract
+from headrace.testing.store.written import WrittenContract
 
 __all__ = ["StoreContract"]
 
 
 class StoreContract(
-    TurnContract, SessionContract, ReadingContract, ManifestContract, WindowContract, LawContract
+    TurnContract,
+    SessionContract,
+    ReadingContract,
+    ManifestContract,
+    WindowContract,
+    WrittenContract,
+    LawContract,
 ):
     """The suite. `make_store` is the one method to write."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from headrace.schema.types import DataType
 from headrace.store.duckdb.tables.names import quote
 
-__all__ = ["json_object"]
+__all__ = ["json_object", "key_bytes"]
 
 _SECOND = "'%Y-%m-%dT%H:%M:%SZ'"
 _FRACTION = "'%Y-%m-%dT%H:%M:%S.%fZ'"
@@ -23,6 +23,16 @@ def json_object(members: Sequence[tuple[str, str, DataType]]) -> str:
         return "'{}'"
     parts = [f"{_text(name)}, {_plain(value, type)}" for name, value, type in members]
     return f"CAST(json_object({', '.join(parts)}) AS VARCHAR)"
+
+
+def key_bytes(value: str, type: DataType) -> str:
+    """Return SQL for a value as the key of a record: a text as it is, others as their JSON."""
+    if type.kind == "BINARY":
+        return value
+    plain = _plain(value, type)
+    if type.kind in ("ARRAY", "MAP", "STRUCT"):
+        plain = f"CASE WHEN {value} IS NOT NULL THEN to_json({plain}) END"
+    return f"encode(CAST({plain} AS VARCHAR))"
 
 
 def _text(name: str) -> str:
