@@ -83,8 +83,10 @@ def draw(project: Project, *, sides: bool = False) -> Graph:
         graph.connect(graph.add("topic", stream.topic), graph.add("stream", stream.name))
     for query in project.queries:
         graph.add("derived stream" if query.kind == "stream" else "view", query.name)
-    for view in project.views:
-        graph.add("materialized view", view.name)
+    for view in project.views:  # a stream that is written to a topic is there already
+        found = graph.add("materialized view", view.name)
+        if view.topic is not None:
+            graph.connect(found, graph.add("topic", view.topic))
     reading: list[NamedQuery | View] = [*project.queries, *project.views]
     for each in reading:
         for name in _reads(each):

@@ -90,6 +90,21 @@ def test_refused_definitions_are_told_with_their_places(tmp_path: Path, headrace
     assert "  1 | DROP x;\n    | ^\n1 problem" in answer.err
 
 
+def test_a_written_stream_leads_to_its_topic() -> None:
+    text = (
+        "CREATE STREAM s (a STRING);"
+        "CREATE STREAM x WITH (topic = 'out') AS SELECT a FROM s;"
+        "CREATE MATERIALIZED VIEW v AS SELECT a, count(*) AS n FROM x GROUP BY a;"
+    )
+    edges = {(edge.source, edge.target) for edge in draw(parse_project({"a.sql": text})).edges}
+    assert edges == {
+        ("topic_s", "definition_s"),
+        ("definition_s", "definition_x"),
+        ("definition_x", "topic_out"),
+        ("definition_x", "definition_v"),
+    }
+
+
 def test_odd_names_are_escaped_and_stay_apart() -> None:
     names = [
         'a"b',
