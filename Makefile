@@ -9,11 +9,11 @@ INSTALLED := $(VENV)/installed
 demo: $(INSTALLED)
 	$(BIN)/headrace demo --for 30s
 
-# Everything real: Spark, Kafka, processes killed with SIGKILL, files on disk. Two at a time, each with
+# Everything real: Spark, Kafka, processes killed with SIGKILL, files on disk. Three at a time, each with
 # a Spark and a Kafka of its own; the tests of a file stay together and share what they start, and
 # tests/sharing.py says which files do.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 15
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 15
 
 # No Spark, no processes, no store; under half a minute.
 test-fast: $(INSTALLED)

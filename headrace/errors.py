@@ -35,7 +35,7 @@ Every message has three parts: what happened, where, what to do. `exit_code` is 
 line returns: 1 the answer is no, 2 wrong call, 3 could not find out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -111,16 +111,12 @@ class UsageError(HeadraceError):
 
 
 class DefinitionError(HeadraceError):
-    """Definitions were refused. `problems` holds all of them, in file order.
-
-    `texts` are the files that they stand in, as far as these are at hand.
-    """
+    """Definitions were refused. `problems` holds all of them, in file order."""
 
     exit_code = 1
 
-    def __init__(self, problems: Sequence[Problem], texts: Mapping[str, str] | None = None) -> None:
+    def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems))
-        self.texts = texts or {}
         super().__init__("\n".join(map(str, self.problems)))
 
 

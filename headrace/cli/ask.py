@@ -18,6 +18,7 @@ from headrace.cli.output import (
     show_renderable,
     show_text,
 )
+from headrace.cli.problems import showing_places, text_width
 from headrace.errors import AuditFailed, UsageError
 
 __all__ = ["audit", "explain", "sql"]
@@ -100,7 +101,8 @@ def explain(
 ) -> None:
     """Print the plan that will run: what is read, folded, merged and shown."""
     config = find_config(project)
-    from headrace.plan.explain import explain_view, explanation_text
+    from headrace.plan.explain import explain_view
+    from headrace.plan.explain_text import explanation_text
     from headrace.plan.stages import tables_of
     from headrace.serve.access import plan_on_disk, running_engine
     from headrace.store.opening import describe_table
@@ -115,7 +117,8 @@ def explain(
             client.close()
     else:
         note("no engine runs: starting Spark to check the definitions")
-        pipeline = plan_on_disk(config)
+        with showing_places(config.folder):
+            pipeline = plan_on_disk(config)
         plans = [
             explain_view(pipeline, table, describe_table(table)).to_json()
             for table in tables_of(pipeline.folds)
@@ -128,4 +131,5 @@ def explain(
         for plan in chosen:
             show_json(plan)
     else:
-        show_text("\n\n".join(explanation_text(plan) for plan in chosen))
+        width = text_width()
+        show_text("\n\n".join(explanation_text(plan, width) for plan in chosen))

@@ -10,8 +10,9 @@ import threading
 import typer
 
 from headrace.cli.ask import audit, explain, sql
+from headrace.cli.check import check
 from headrace.cli.demo.command import demo
-from headrace.cli.excerpts import excerpt
+from headrace.cli.graph import graph
 from headrace.cli.init import init
 from headrace.cli.interrupts import INTERRUPTED
 from headrace.cli.lateness import lateness
@@ -21,6 +22,7 @@ from headrace.cli.log.log import log_app
 from headrace.cli.log.tail import tail
 from headrace.cli.log.topics import topics_app
 from headrace.cli.output import JsonOption, OutputClosed, note, show_json, show_text
+from headrace.cli.problems import tell_refused
 from headrace.cli.run import run
 from headrace.cli.status import status
 from headrace.errors import DefinitionError, HeadraceError, UsageError
@@ -47,7 +49,21 @@ def version(json: JsonOption = False) -> None:
         show_text(f"headrace {found}")
 
 
-for command in (init, run, append, tail, sql, status, lateness, audit, explain, demo, version):
+for command in (
+    init,
+    check,
+    run,
+    append,
+    tail,
+    sql,
+    status,
+    lateness,
+    audit,
+    explain,
+    graph,
+    demo,
+    version,
+):
     app.command()(command)
 app.add_typer(topics_app, name="topics")
 app.add_typer(groups_app, name="groups")
@@ -82,13 +98,7 @@ def call(arguments: list[str]) -> int:
         _leave_stdout()
         return 0
     except DefinitionError as error:
-        for problem in error.problems:
-            note(f"error: {problem}")
-            text = error.texts.get(problem.location.file)
-            for line in () if text is None else excerpt(text, problem.location):
-                note(line)
-        count = len(error.problems)
-        note(f"{count} problem{'s' if count > 1 else ''}; nothing was started")
+        tell_refused(error.problems, None)
         return error.exit_code
     except HeadraceError as error:
         note(f"error: {error}")

@@ -12,6 +12,7 @@ import typer
 from headrace.cli.folder import ProjectOption, find_folder
 from headrace.cli.interrupts import heed_interrupts
 from headrace.cli.output import JsonOption
+from headrace.cli.problems import showing_places
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,12 +45,14 @@ def run(
     from headrace.engine.running import run_engine
     from headrace.project.folder import open_project
 
-    opened = open_project(find_folder(project))
+    folder = find_folder(project)
+    with showing_places(folder):
+        opened = open_project(folder)
     set_up_logging(json=json)
     from headrace.serve.process import Stopped, serving
 
     failed = False
-    with heed_interrupts() as interrupts:
+    with showing_places(folder), heed_interrupts() as interrupts:
         try:
             with serving(opened, interrupts.stop, tell=logger.info, patient=not once) as engine:
                 engine.on_turn = TurnLog(engine)

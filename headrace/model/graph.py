@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from headrace.errors import Location
 from headrace.model.nodes import (
     COORDINATES,
     WATERMARK,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:  # which itself asks this module what its views read
 
 __all__ = [
     "aggregate_of",
+    "condition_place",
+    "group_place",
     "named_readers_of",
     "outputs_of",
     "passed_on",
@@ -33,6 +36,7 @@ __all__ = [
     "streams_of",
     "walk",
     "window_of",
+    "writers_of",
 ]
 
 
@@ -118,6 +122,28 @@ def window_of(node: Node) -> Window | None:
     return None if aggregate is None else aggregate.window
 
 
+def condition_place(node: Node, *, over_groups: bool) -> Location | None:
+    """Return the place of the only WHERE of a query, or of its HAVING; None: there are several."""
+    groups = aggregate_of(node)
+    below = [] if groups is None else list(walk(groups))
+    found = [
+        each.location
+        for each in walk(node)
+        if isinstance(each, Filter) and over_groups == (groups is not None and each not in below)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def group_place(node: Node, column: str) -> Location | None:
+    """Return the place of the first expression that reads a column of the query's aggregate."""
+    for each in walk(node):
+        if isinstance(each, Project) and aggregate_of(each) is not None:
+            for named in each.columns:
+                if column in named.scalar.refs:
+                    return named.place
+    return None
+
+
 def readers_of(project: "Definitions", name: str) -> tuple["View", ...]:
     """Return the views that read a definition, by its name or through named queries."""
     names = {name}
@@ -141,3 +167,8 @@ def named_readers_of(project: "Definitions", name: str) -> tuple["NamedQuery | V
         *(view for view in project.views if name in view.reads),
         *(sink for sink in project.sinks if sink.view == name),
     )
+
+
+def writers_of(project: "Definitions", topic: str) -> tuple["Sink", ...]:
+    """Return the sinks that write to a topic."""
+    return tuple(sink for sink in project.sinks if sink.topic == topic)

@@ -25,7 +25,7 @@ def name_fault(kind: str, name: str) -> str | None:
     if kind in _INNER and not name.strip():
         return f"{kind} name {name!r}: write at least one letter"
     if kind in _INNER and _UNFIT.search(name):
-        return f"{kind} name {name!r}: control characters and backquotes are not possible in names"
+        return f"{kind} name {name!r}: control characters and backquotes are not allowed in names"
     if kind not in _INNER and not _NAME.fullmatch(name):
         return (
             f"{kind} name {name!r}: write a letter first, then letters, digits and underscores only"
@@ -49,7 +49,10 @@ def topic_fault(topic: str) -> str | None:
             "and dashes"
         )
     if topic.startswith("headrace."):
-        return f"topic {topic}: topics that start with headrace. are the engine's own"
+        return (
+            f"topic {topic}: topics that start with headrace. are reserved for the engine; "
+            "choose another"
+        )
     return None
 
 

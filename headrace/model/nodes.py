@@ -84,11 +84,15 @@ def call_column(number: int) -> str:
 
 @dataclass(frozen=True)
 class Named:
-    """An expression and the name of the column that it makes."""
+    """An expression and the name of the column that it makes.
+
+    `location` is where the name stands, `place` where the expression begins.
+    """
 
     name: str
     scalar: Scalar
     location: Location = field(default=Location("", 1, 1), compare=False)
+    place: Location = field(default=Location("", 1, 1), compare=False)
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,7 @@ class Filter:
 
     input: "Node"
     condition: Scalar
+    location: Location = field(default=Location("", 1, 1), compare=False)
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,6 @@ def unknown_columns(node: Node, streams: Mapping[str, Stream]) -> Iterator[str]:
                 if name not in (*known, *window):
                     own = [column for column in known if not column.startswith("_")]
                     yield (
-                        f"{type(each).__name__} reads the column {name}, which its input has "
-                        f"not{closest(name, known)}; its columns are {', '.join(own)}"
+                        f"{type(each).__name__} reads the column {name}, which its input does "
+                        f"not have{closest(name, known)}; its columns are {', '.join(own)}"
                     )

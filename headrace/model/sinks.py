@@ -20,7 +20,7 @@ def validate_sink(sink: Sink, locations: Mapping[str, Location]) -> list[Problem
         message = (
             f"mode {sink.mode!r} is not known{closest(sink.mode, MODES)}; write 'upsert' (the "
             "newest row of a key, and a tombstone for one that is gone) or 'retract' (what no "
-            "longer holds is told too)"
+            "longer holds is sent too)"
         )
         faults.append(("mode", message))
     return [
@@ -71,12 +71,12 @@ def sink_problems(
         if first is not sink:
             message = (
                 f"sink {sink.name} writes to {sink.topic}, as {first.name} at {first.location} "
-                "does; nobody could tell their rows apart, so give each its own topic"
+                "does; their rows could not be told apart, so give each its own topic"
             )
             problems.append(Problem(sink.location, message))
         if sink.topic in side_topics:
             message = (
-                f"sink {sink.name} writes to {sink.topic}, where this project puts records aside; "
+                f"sink {sink.name} writes to {sink.topic}, a side topic of this project; "
                 "choose another topic"
             )
             problems.append(Problem(sink.location, message))
@@ -84,8 +84,8 @@ def sink_problems(
     problems += [
         Problem(
             sink.location,
-            f"sink {sink.name} writes to {sink.topic}, which feeds the very view it comes from: "
-            "its rows would come back for ever; choose another topic",
+            f"sink {sink.name} writes to {sink.topic}, which feeds the view that it comes from: "
+            "its rows would come back endlessly; choose another topic",
         )
         for sink in project.sinks
         if sink.view in views

@@ -64,7 +64,7 @@ class _Findings:
             if name.lower() in seen:
                 self.add(
                     f"{kind} {index}",
-                    f"{kind} {name} stands twice (upper and lower case do not count); rename one",
+                    f"{kind} {name} occurs twice (names are not case-sensitive); rename one",
                 )
             seen.add(name.lower())
 
@@ -174,7 +174,7 @@ def _check_unique(findings: _Findings, stream: Stream) -> None:
             if is_set:
                 findings.add(
                     option,
-                    f"{option} of {stream.name} says nothing without a unique id; write "
+                    f"{option} of {stream.name} has no effect without a unique id; write "
                     "unique = '<column>' as well, or remove it",
                 )
         return
@@ -203,7 +203,7 @@ def _unique_fault(stream: Stream, name: str) -> str | None:
         return f"unique {name!r} is not a column of {stream.name}{closest(name, known)}"
     if column.type.kind in ("FLOAT", "DOUBLE", "ARRAY", "MAP", "STRUCT"):
         return (
-            f"unique {name!r}: {column.type.sql} does not say when two values are the same; write "
+            f"unique {name!r}: values of {column.type.sql} cannot be compared exactly; write "
             f"{name} STRING NOT NULL, which takes any value as its text"
         )
     if column.nullable:
@@ -292,8 +292,8 @@ def _add_window_faults(
         which = "windows that overlap" if window.overlaps else "sessions"
         findings.add(
             "window",
-            f"{which} have a start and an end, and no expressions over them: select window.start, "
-            "and compute the rest when you read the view",
+            f"{which} have a start and an end, and no other expressions are supported: select "
+            "window.start, and compute the rest when you read the view",
         )
     if any(name.lower() == "window" for name in traits_of(aggregate.input, streams).columns):
         findings.add(
@@ -318,8 +318,8 @@ def _add_time_faults(
             f"window() needs the event time of {timeless[0]}, which has none; add to its "
             "columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS"
             if timeless
-            else f"window() needs the event time of {', '.join(read)}, which is not among what is "
-            f"selected below it; select {streams[read[0]].event_time} as it is",
+            else f"window() needs the event time of {', '.join(read)}, which the query below "
+            f"does not select; select {streams[read[0]].event_time} as it is",
         )
     elif window.time is not None and window.time.refs != (below.event_time,):
         findings.add(
@@ -385,15 +385,15 @@ def _add_session_faults(findings: _Findings, view: View, gap_us: int) -> None:
     if view.late == "fold" and view.retention_us < gap_us:
         findings.add(
             "retention",
-            "retention is shorter than the session's gap: a session would leave while a record "
-            "that is in time can still extend it; write a retention of at least the gap",
+            "retention is shorter than the session's gap: a session would be removed while a "
+            "record in time can still extend it; write a retention of at least the gap",
         )
     elif view.late != "fold" and view.retention_us < max(view.allowed_lateness_us, 0) + gap_us:
         findings.add(
             "retention",
-            "retention is shorter than allowed_lateness and the session's gap together: a session "
-            "would leave while a record that is in time can still extend it; write a retention of "
-            "at least their sum",
+            "retention is shorter than allowed_lateness and the session's gap together: a "
+            "session would be removed while a record in time can still extend it; write a "
+            "retention of at least their sum",
         )
 
 
@@ -404,7 +404,7 @@ def _add_lateness_faults(findings: _Findings, view: View) -> None:
         findings.add(
             "late",
             f"late {view.late!r} is not known; write 'topic' (late records go to the topic "
-            f"{view.name}.late), 'drop' (they are counted and no more) or 'fold' (nothing is late "
+            f"{view.name}.late), 'drop' (they are only counted) or 'fold' (no record is late "
             "while its row is kept)",
         )
     if view.allowed_lateness_us < 0:
@@ -413,23 +413,23 @@ def _add_lateness_faults(findings: _Findings, view: View) -> None:
         findings.add(
             "allowed_lateness",
             "late = 'fold' takes every record for as long as its row is kept, so allowed_lateness "
-            "says nothing; remove one of the two",
+            "has no effect; remove one of the two",
         )
     elif gap_us is not None:
         _add_session_faults(findings, view, gap_us)
     elif view.retention_us is not None and view.retention_us < max(view.allowed_lateness_us, 0):
         findings.add(
             "retention",
-            "retention is shorter than allowed_lateness: a row would leave and come back with a "
-            "part of its records; write a longer retention or a shorter allowed_lateness",
+            "retention is shorter than allowed_lateness: a row would be removed and come back "
+            "with a part of its records; write a longer retention or a shorter allowed_lateness",
         )
 
 
 def taken_fault(name: str, first: Location) -> str:
     """Return what is wrong with a name that another definition has."""
     return (
-        f"{name} is defined at {first} already (streams, views and sinks share their names; upper "
-        "and lower case do not count); rename one"
+        f"{name} is defined at {first} already (streams, views and sinks share their names, "
+        "which are not case-sensitive); rename one"
     )
 
 
@@ -464,8 +464,8 @@ def validate_project(
     problems += [
         Problem(
             stream.location,
-            f"stream {stream.name} reads {stream.topic}, where this project puts records aside: "
-            "what it puts there would come back to it; read it from another project",
+            f"stream {stream.name} reads {stream.topic}, a side topic of this project: "
+            "the records that are put aside there would come back; read it from another project",
         )
         for stream in project.streams
         if stream.topic in side_topics

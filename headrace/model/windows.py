@@ -34,8 +34,8 @@ def window_faults(window: Window) -> Iterator[tuple[str, str]]:
     if abs(window.offset_us) >= max(hop_us, 1):
         yield (
             "window",
-            "the window's offset must be shorter than the time from one window to the next; write "
-            "what is left of it without whole steps",
+            "the window's offset must be shorter than the time from one window to the next; "
+            "subtract whole steps from it",
         )
     if window.zone is not None:
         yield from (("time_zone", fault) for fault in _zone_faults(window))
@@ -51,8 +51,8 @@ def _session_faults(window: Window) -> Iterator[tuple[str, str]]:
     if window.zone is not None:
         yield (
             "time_zone",
-            "time_zone says when days begin, and a session begins with its first record, whatever "
-            "the day; remove time_zone",
+            "time_zone has no effect on a session, which begins with its first record; "
+            "remove time_zone",
         )
 
 

@@ -4,7 +4,7 @@ It needs no engine, so it says the same whether one is running or not. Everythin
 ends is of one commit; the ends are read after it, so a lag is never negative.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -62,6 +62,7 @@ class StreamStatus:
     watermark_us: int | None  # the smallest of its partitions: windows before it are closed
     counters: Counters
     partitions: tuple[PartitionStatus, ...]
+    readers: tuple[str, ...] = ()  # the views that read it: it cannot be removed while there is one
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class ViewStatus:
     lag_records: int
     watermark_us: int | None
     counters: Counters
+    readers: tuple[str, ...] = ()  # the sinks that are told of it
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
     progress = {name: snapshot.progress(name) for name in units}
     counters, watermarks = totals_of(snapshot.counters()), snapshot.watermarks()
     rows, sizes = snapshot.state_rows(), snapshot.state_bytes()
+    sinks = snapshot.sinks()
     topics = {held.owner: _topics(held) for held in holdings}
     read = {topic for each in topics.values() for topic in each.values()}
     ends = {topic: log.extents(topic) for topic in read & _known_topics(log)}
@@ -162,6 +165,11 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
                     watermark_us=_known(watermark_of_stream(progress[held.unit], held.name)),
                     counters={name: counted.get(name, 0) for name in STREAM_COUNTERS},
                     partitions=partitions,
+                    readers=_names(
+                        each.name
+                        for each in holdings
+                        if each.kind == "view" and held.name in each.inputs
+                    ),
                 )
             )
         else:
@@ -182,6 +190,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
                         for name in (*VIEW_COUNTERS, *EXPANDED_COUNTERS)
                         if name in counted or name in VIEW_COUNTERS
                     },
+                    readers=_names(each.sink for each in sinks if each.view == held.name),
                 )
             )
     turned = tuple(
@@ -194,8 +203,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
         tuple(views),
         turned,
         tuple(
-            SinkStatus(each.sink, each.view, each.version, each.topic, each.mode)
-            for each in snapshot.sinks()
+            SinkStatus(each.sink, each.view, each.version, each.topic, each.mode) for each in sinks
         ),
         snapshot.outbox_records(),
         snapshot.emission_rows(),
@@ -211,6 +219,10 @@ def _operators(snapshot: Snapshot) -> Iterator[OperatorStatus]:
         rows = sum(run.rows for run in runs)
         size = sum(sizes.values())
         yield OperatorStatus(operator.kind, operator.name, unit, rows, size, len(sizes))
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
 
 
 def _topics(held: Holding) -> dict[str, str]:

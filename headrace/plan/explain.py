@@ -1,9 +1,9 @@
 """Say what a view's pipeline will do, from the very values that run: nothing is worked out again.
 
-`explain_view` gives a value of one entry per stage; `explanation_text` prints it for people.
+`explain_view` gives a value of one entry per stage; explain_text.py sets it for people.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from headrace.plan.spark.calls import call_text
 from headrace.plan.stages import Fold, Pipeline, Publish, Read, Step
 from headrace.plan.tables import Table
 
-__all__ = ["Explanation", "StoreText", "explain_view", "explanation_text"]
+__all__ = ["Explanation", "StoreText", "explain_view"]
 
 Entry = dict[str, Any]
 
@@ -137,122 +137,3 @@ def _fold(fold: Fold, store: StoreText) -> Entry:
 
 def _publish(publish: Publish) -> Entry:
     return {"stage": "publish", "dead": publish.dead, "late": publish.late}
-
-
-def explanation_text(plan: Entry) -> str:
-    """Return an explanation, as `to_json` gives it, as lines for people."""
-    lines = [f"view {plan['view']} @{plan['version']}"]
-    for stage in plan["stages"]:
-        lines.append(f"  {stage['stage']}")
-        lines += [f"    {word:<10} {text}".rstrip() for word, text in _LINES[stage["stage"]](stage)]
-    return "\n".join(lines)
-
-
-Lines = Iterator[tuple[str, str]]
-
-
-def _read_lines(stage: Entry) -> Lines:
-    yield "stream", f"{stage['stream']}, topic {stage['topic']}, {stage['format']}"
-    yield "columns", ", ".join(stage["columns"]) or "none"
-
-
-def _step_lines(stage: Entry) -> Lines:
-    within = _seconds(stage["within_us"])
-    yield (
-        stage["operator"].partition(":")[0],
-        (
-            f"by {stage['by']}, remembered for {within} of its partition's clock, as "
-            f"{stage['operator']}"
-        ),
-    )
-
-
-def _narrow_lines(stage: Entry) -> Lines:
-    for each in stage["expansions"]:
-        if each["where"]:
-            yield "where", each["where"]
-        outer = ", or one row with nulls" if each["outer"] else ""
-        what = "window around" if each["function"] == "windows" else "element of"
-        over = each["argument"] or "the event time"
-        yield each["function"], f"a row for each {what} {over}{outer}"
-    yield "where", stage["where"] or "every record"
-    window = stage["window"]
-    if window is None:
-        yield "window", "none: no record is late"
-        return
-    yield "window", _window_text(window)
-    if stage["placement"] is not None:
-        yield stage["placement"]["kind"], stage["placement"]["note"]
-    if stage["allowed_lateness_us"] is None:
-        yield "lateness", "none: every record is folded, however late"
-    else:
-        yield "lateness", _lateness_text(stage, window)
-        if stage["late"] == "drop":
-            yield "late", "records are counted and no more"
-
-
-def _window_text(window: Entry) -> str:
-    text = f"{window['kind']}, {_seconds(window['size_us'])}"
-    if window["kind"] == "session":
-        text = f"session, records at most {_seconds(window['size_us'])} apart"
-    elif window["kind"] != "tumbling":
-        text += f", every {_seconds(window['slide_us'])}"
-    if window["offset_us"]:
-        text += f", from {_seconds(window['offset_us'])}"
-    if window["zone"] is not None:
-        text += f", days of {window['zone']}"
-    if window["time"] is not None:
-        text += f", over {window['time']}"
-    return text
-
-
-def _lateness_text(stage: Entry, window: Entry) -> str:
-    delay_us, lateness_us = stage["delay_us"], stage["allowed_lateness_us"]
-    parts = f"delay {_seconds(delay_us)}, allowed lateness {_seconds(lateness_us)}"
-    if window["kind"] == "session":
-        gap_us = window["size_us"]
-        past = _seconds(gap_us + delay_us + lateness_us)
-        parts = f"gap {_seconds(gap_us)}, {parts}"
-        return f"late once the clock is {past} past a record ({parts})"
-    past = _seconds(delay_us + lateness_us)
-    return f"closed to a record once the clock is {past} past its end ({parts})"
-
-
-def _fold_lines(stage: Entry) -> Lines:
-    for name, expression in stage["keys"].items():
-        yield "key", f"{name} = {expression}"
-    for aggregate in stage["aggregates"]:
-        yield "aggregate", f"{aggregate['name']} = {aggregate['call']}"
-        if aggregate["items"] is not None:
-            yield "", f"  a row per item in headrace.{aggregate['items']}"
-        for state in aggregate["states"]:
-            yield "", f"  {state['column']} {state['type']}"
-            yield "", f"    partial  {state['partial']}"
-            yield "", f"    merge    {state['merge']}"
-    if stage["having"]:
-        yield "having", stage["having"]
-    kept = stage["retention_us"]
-    yield "kept", "for good" if kept is None else f"{_seconds(kept)} past the end"
-    yield "spark", stage["spark_query"]
-    columns = ", ".join(f"{name} {type}" for name, type in stage["columns"].items())
-    yield "table", f"headrace.{stage['table']} ({columns})"
-    yield "final", stage["public_select"]
-
-
-def _publish_lines(stage: Entry) -> Lines:
-    yield "dead", stage["dead"]
-    if stage["late"] is not None:
-        yield "late", stage["late"]
-
-
-_LINES = {
-    "read": _read_lines,
-    "step": _step_lines,
-    "narrow": _narrow_lines,
-    "fold": _fold_lines,
-    "publish": _publish_lines,
-}
-
-
-def _seconds(microseconds: int) -> str:
-    return f"{microseconds / 1_000_000:g} s"

@@ -19,6 +19,7 @@ One aggregation yields them all, so a turn is one Spark job per branch of a view
 from collections.abc import Mapping
 
 from headrace.model.definitions import Stream, View
+from headrace.model.graph import condition_place
 from headrace.model.nodes import COORDINATES
 from headrace.plan.columns import columns_read
 from headrace.plan.refusals import refuse
@@ -68,7 +69,8 @@ def plan_fold(
 ) -> Fold:
     """Return the fold of a branch of a view. DefinitionError: a type that cannot be folded."""
     if argument_types["__where"].kind != "BOOLEAN":
-        raise refuse(view, f"WHERE is {argument_types['__where'].sql}; write a condition")
+        place = condition_place(view.query, over_groups=False)
+        raise refuse(view, f"WHERE is {argument_types['__where'].sql}; write a condition", place)
     time = argument_types.get("__time", _TIMESTAMP)
     if time.kind != "TIMESTAMP":
         raise refuse(

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from headrace.aggregates import Aggregate
 from headrace.aggregates.words import Merge
 from headrace.model.definitions import View
+from headrace.model.graph import condition_place, group_place
+from headrace.model.nodes import key_column
 from headrace.model.sinks import key_parts
 from headrace.plan.finals import Names, to_term, typed_parts
 from headrace.plan.refusals import refuse
@@ -62,13 +64,14 @@ def grouped_table(
     query = shape_of(view)
     placement = placement_of(query.window)
     keys = [TableColumn(key.name, types[key.name]) for key in query.keys]
-    for key in query.keys:
+    for at, key in enumerate(query.keys):
         if not types[key.name].is_comparable:
             found = types[key.name].sql
             raise refuse(
                 view,
                 f"GROUP BY {key.expression} is {found}: a MAP is no key; group by an entry of it, "
                 f"or by array_sort(map_entries(...))",
+                group_place(view.query, key_column(at)),
             )
         _refuse_two_zeros(view, key, types)
     aggregates = aggregates_of(view, query, types)
@@ -172,7 +175,8 @@ def _outputs(
     except ValueError as error:
         raise refuse(view, str(error)) from error
     if query.having is not None and output_types["__having"].kind != "BOOLEAN":
-        raise refuse(view, f"HAVING is {output_types['__having'].sql}; write a condition")
+        place = condition_place(view.query, over_groups=True)
+        raise refuse(view, f"HAVING is {output_types['__having'].sql}; write a condition", place)
     return outputs, having
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import DefinitionError, Location, Problem, UsageError
-from headrace.project.config import FILE, Config, not_text, read_config
+from headrace.errors import DefinitionError, UsageError
+from headrace.project.checking import check_project, read_sources
+from headrace.project.config import FILE, Config
 
 if TYPE_CHECKING:
     from headrace.model.definitions import Project
@@ -39,42 +40,18 @@ def find_project(start: Path) -> Path:
 
 def open_project(folder: Path) -> OpenProject:
     """Read settings and definitions. DefinitionError: carries the problems of both."""
-    problems: list[Problem] = []
-    texts: dict[str, str] = {}
-    config = definitions = None
-    try:
-        config = read_config(folder)
-    except DefinitionError as error:
-        problems += error.problems
-    try:
-        definitions = read_definitions(folder)
-    except DefinitionError as error:
-        problems += error.problems
-        texts |= error.texts
-    if config is None or definitions is None:
-        raise DefinitionError(problems, texts)
-    return OpenProject(config, definitions)
+    checked = check_project(folder)
+    if checked.config is None or checked.definitions is None:
+        raise DefinitionError(checked.errors)
+    return OpenProject(checked.config, checked.definitions)
 
 
 def read_definitions(folder: Path) -> "Project":
     """Return what the folder's `.sql` files define. DefinitionError."""
-    from headrace.sql import parse_project  # loads sqlglot, which most commands do without
+    from headrace.sql import read_project  # loads sqlglot, which most commands do without
 
-    files = sorted(folder.glob("*.sql"))
-    problems: list[Problem] = []
-    if not files:
-        advice = "the project has no .sql file; define a stream and a view in one, as after init"
-        problems.append(Problem(Location(FILE, 1, 1), advice))
-    sources: dict[str, str] = {}
-    for file in files:
-        try:
-            sources[file.name] = file.read_bytes().decode()
-        except UnicodeDecodeError as error:
-            problems.append(not_text(file.name, error))
-    try:
-        project = parse_project(sources)
-    except DefinitionError as error:
-        raise DefinitionError([*problems, *error.problems], error.texts) from error
-    if problems:
-        raise DefinitionError(problems)
-    return project
+    sources, problems = read_sources(folder)
+    reading = read_project(sources)
+    if problems or reading.problems:
+        raise DefinitionError([*problems, *reading.problems])
+    return reading.project

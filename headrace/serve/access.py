@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import DefinitionError, Problem, Unreachable
 from headrace.ledger.definitions import short_version
 from headrace.log.opening import open_log
+from headrace.model.definitions import Project
 from headrace.model.fingerprint import stream_fingerprint
 from headrace.plan.stages import Fold, Pipeline, plan_pipeline
 from headrace.project.config import Config
@@ -19,7 +20,7 @@ from headrace.store.opening import open_store
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["open_desk", "plan_on_disk", "running_engine"]
+__all__ = ["open_desk", "plan_definitions", "plan_on_disk", "running_engine"]
 
 # An engine that is starting needs some seconds for Spark before it answers.
 START_SECONDS = 30.0
@@ -82,7 +83,11 @@ def _is_of(address: Address, holder: Holder) -> bool:
 
 def plan_on_disk(config: Config) -> Pipeline:
     """Plan the project as its files are now; Spark tells the types. DefinitionError: all."""
-    definitions = read_definitions(config.folder)
+    return plan_definitions(config, read_definitions(config.folder))
+
+
+def plan_definitions(config: Config, definitions: Project) -> Pipeline:
+    """Plan definitions; Spark tells the types. DefinitionError: all."""
     spark = start_project_spark(config)
     from headrace.engine.spark.analysis import plan_view  # loads Spark
 

@@ -24,15 +24,29 @@ from headrace.sql.stack import on_own_stack
 from headrace.sql.statements import Cursor, Statement, split_statements
 from headrace.sql.streams import read_stream
 from headrace.sql.text import Refused, Source
+from headrace.sql.unknown import Unknown
 from headrace.sql.views import read_view
 
-__all__ = ["parse_project"]
+__all__ = ["Reading", "parse_project", "read_project"]
 
 _VIEW_OVER_VIEW = (
     "{0} is a materialized view, and views over views are not built yet; write its query as CREATE "
     "VIEW or CREATE STREAM ... AS, which others can read, or read the streams that {0} reads"
 )
 _FROM_SINK = "{0} is a sink, which only writes; read what {1} reads"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What files say: all that could be read of it, and every problem of it.
+
+    `sound` are the views that have no problem of their own.
+    """
+
+    project: Project
+    problems: tuple[Problem, ...]
+    sound: tuple[View, ...]
+    statements: int  # how many there are, refused ones included
 
 
 def parse_project(
@@ -43,8 +57,18 @@ def parse_project(
     `environment` has the variables that options may name; None: those of the process.
     DefinitionError: carries every problem of every file.
     """
+    reading = read_project(sources, environment=environment)
+    if reading.problems:
+        raise DefinitionError(reading.problems)
+    return reading.project
+
+
+def read_project(
+    sources: Mapping[str, str], *, environment: Mapping[str, str] | None = None
+) -> Reading:
+    """Return what the files say, from file name to SQL text, with every problem."""
     variables = os.environ if environment is None else environment
-    return on_own_stack(lambda: _Files(sources, variables).project())
+    return on_own_stack(lambda: _Files(sources, variables).read())
 
 
 @dataclass
@@ -62,10 +86,13 @@ class _Files:
     views: list[tuple[Statement, Cursor]] = field(default_factory=list)
     whole: bool = True  # all files could be read
     first: dict[str, Statement] = field(default_factory=dict)  # that has each name
+    unknown: Unknown = field(default_factory=Unknown)
+    sound: list[View] = field(default_factory=list)
 
-    def project(self) -> Project:
-        """Return the project. DefinitionError."""
-        for statement in self._statements():
+    def read(self) -> Reading:
+        """Return what the files say."""
+        statements = self._statements()
+        for statement in statements:
             try:
                 self._read(statement)
             except Refused as refused:
@@ -73,7 +100,9 @@ class _Files:
                 self.problems += refused.problems
         # As leaves: the first of two streams of one name, like everywhere else.
         leaves = {stream.name: stream for stream in reversed(self.streams)}
-        queries = bind_queries(self.unbound, self.entries, leaves, self.problems, whole=self.whole)
+        queries = bind_queries(
+            self.unbound, self.entries, leaves, self.problems, self.unknown, whole=self.whole
+        )
         names = Names(self.entries, leaves, self.whole)
         found = [self._read_view(statement, cursor, names) for statement, cursor in self.views]
         read = tuple(view for view in found if view is not None)
@@ -82,9 +111,8 @@ class _Files:
         unread = frozenset(name for name, entry in self.entries.items() if entry is None)
         whole = self.whole and len(read) == len(found)
         self.problems += validate_project(project, whole=whole, refused=unread)
-        if self.problems:
-            raise DefinitionError(list(dict.fromkeys(self.problems)), self.sources)
-        return project
+        problems = tuple(dict.fromkeys(self.unknown.tell(self.problems)))
+        return Reading(project, problems, tuple(self.sound), len(statements))
 
     def _statements(self) -> list[Statement]:
         statements: list[Statement] = []
@@ -132,8 +160,12 @@ class _Files:
         self.unbound += [] if query is None else [query]
 
     def _read_view(self, statement: Statement, cursor: Cursor, names: Names) -> View | None:
+        before, view, names = len(self.problems), None, names.anew()
         try:
-            return read_view(statement, cursor, names.anew(), self.problems)
+            view = read_view(statement, cursor, names, self.problems)
         except Refused as refused:
             self.problems += refused.problems
-        return None
+        self.unknown.note(created_name(statement) or "a view", names.missing)
+        if view is not None and len(self.problems) == before:
+            self.sound.append(view)
+        return view

@@ -20,19 +20,19 @@ _REFUSED = {
     "UPDATE": "UPDATE is not a definition; records are never changed, append new ones",
     "DELETE": "DELETE is not a definition; records are never changed, append new ones",
     "MERGE": "MERGE is not a definition; records are never changed, append new ones",
-    "SELECT": "a query alone defines nothing; ask it with `headrace sql`, or write CREATE "
+    "SELECT": "a query by itself is not a definition; run it with `headrace sql`, or write CREATE "
     "MATERIALIZED VIEW name AS before it",
-    "WITH": "a query alone defines nothing; ask it with `headrace sql`, or write CREATE "
+    "WITH": "a query by itself is not a definition; run it with `headrace sql`, or write CREATE "
     "MATERIALIZED VIEW name AS before it",
-    "SET": "settings belong into headrace.toml",
-    "USE": "there are no databases to choose from; remove it",
+    "SET": "SET is not a definition; write settings in headrace.toml",
+    "USE": "USE is not supported: a project has no databases; remove it",
 }
 _CREATE_REFUSED = {
     "TABLE": "CREATE TABLE (changelog topics) is not built yet; read the topic as a stream: "
     "CREATE STREAM",
     "FUNCTION": "functions of your own are not built yet; use Spark's",
-    "TEMPORARY": "definitions last; remove TEMPORARY",
-    "TEMP": "definitions last; remove TEMP",
+    "TEMPORARY": "temporary definitions are not supported; remove TEMPORARY",
+    "TEMP": "temporary definitions are not supported; remove TEMP",
 }
 _TABLE_AS = (
     "a table that a query keeps up to date is a view; write CREATE MATERIALIZED VIEW {} AS SELECT "
@@ -72,7 +72,7 @@ def accept_create(statement: Statement, cursor: Cursor) -> Kind:
             advice = _TABLE_AS.format(name)
         raise cursor.refuse(advice)
     if cursor.next_is("IF"):
-        raise cursor.refuse("IF NOT EXISTS is not needed: definitions say what is; remove it")
+        raise cursor.refuse("IF NOT EXISTS is not needed; remove it")
     return kind
 
 

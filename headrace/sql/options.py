@@ -54,7 +54,7 @@ def read_options(
             option = _read_option(source, part)
             name = str(option.name.text).lower()
             if name in options:
-                raise source.refuse(option.name, f"option {name} stands twice; keep one")
+                raise source.refuse(option.name, f"option {name} occurs twice; keep one")
             if name not in known:
                 raise source.refuse(option.name, _unknown(name, statement, known))
             options[name] = option

@@ -21,6 +21,7 @@ from headrace.sql.query.scopes import Relation
 from headrace.sql.query.trees import Tree
 from headrace.sql.statements import Cursor, Statement, split_commas
 from headrace.sql.text import word
+from headrace.sql.unknown import Unknown
 
 __all__ = ["DERIVED_OPTIONS", "Unbound", "bind_queries", "is_derived", "read_named_query"]
 
@@ -91,7 +92,7 @@ def _read_columns(cursor: Cursor, how: str) -> tuple[Token, ...]:
         if not is_name:
             raise cursor.source.refuse(
                 part[0] if part else opening,
-                f"only names may stand here, one for each column of the query; {how}",
+                f"only names are allowed here, one for each column of the query; {how}",
             )
         found.append(part[0])
     return tuple(found)
@@ -102,11 +103,12 @@ def bind_queries(
     definitions: dict[str, Entry],
     streams: Mapping[str, Stream],
     problems: list[Problem],
+    unknown: Unknown,
     *,
     whole: bool,
 ) -> list[NamedQuery]:
     """Bind all named queries, put them among the definitions, and return those without problems."""
-    return _Definitions(unbound, definitions, streams, problems, whole=whole).bind()
+    return _Definitions(unbound, definitions, streams, problems, unknown, whole=whole).bind()
 
 
 class _Definitions:
@@ -121,12 +123,14 @@ class _Definitions:
         definitions: dict[str, Entry],
         streams: Mapping[str, Stream],
         problems: list[Problem],
+        unknown: Unknown,
         *,
         whole: bool,
     ) -> None:
         self.definitions = definitions
         self.streams = streams
         self.problems = problems
+        self.unknown = unknown
         self.whole = whole
         self.queries: dict[str, Unbound] = {}
         for each in unbound:
@@ -169,6 +173,7 @@ class _Definitions:
         if relation is not None:
             relation = _finish(query, relation, problems)
         self.problems += problems
+        self.unknown.note(str(query.name.text), names.missing)
         if problems or relation is None:
             self.definitions[name] = None
             return {}
@@ -194,7 +199,7 @@ class _Definitions:
         what = (
             "a definition cannot read itself"
             if len(members) == 1
-            else ("definitions cannot read each other in a circle")
+            else ("definitions cannot form a cycle")
         )
         reads = ", ".join(
             f"{first} reads {second}"
@@ -222,8 +227,8 @@ def _finish(query: Unbound, relation: Relation, problems: list[Problem]) -> Rela
         problems.append(
             query.statement.source.problem(
                 query.name,
-                f"the rows of a stream are records, and those of {query.name.text} are groups, "
-                f"which change; write CREATE MATERIALIZED VIEW, or CREATE VIEW for a name alone",
+                f"{query.name.text} is grouped, and the rows of a stream are records, not groups; "
+                f"write CREATE MATERIALIZED VIEW, or CREATE VIEW for a name alone",
             )
         )
     return relation

@@ -151,7 +151,7 @@ class Cursor:
         """Return `, not x` for the next token, for messages."""
         token = self.peek()
         if token is None:
-            return ", but nothing follows"
+            return ", but the statement ends"
         return f", not {self.source.text[token.start : token.end + 1]}"
 
     def refuse(self, message: str) -> Refused:

@@ -138,7 +138,8 @@ def _read_body(
         try:
             if not part:
                 raise source.refuse(
-                    name, f"a column of {name.text} is missing; remove the comma that has none"
+                    name,
+                    f"there is an empty column in {name.text}; remove the extra comma",
                 )
             cursor = Cursor(source, part)
             if word(part[0]) == "WATERMARK" and word(cursor.peek(1)) == "FOR":

@@ -103,7 +103,7 @@ class Source:
         except SqlglotError as error:
             offset = self._unclosed()
             raise self.refuse(
-                offset, "cannot be read from here: a quote or comment that opens has no end"
+                offset, "the quote or comment that begins here is never closed"
             ) from error
         return self._join_quotes(self._part_numbers(tokens))
 

@@ -40,7 +40,7 @@ def _read_within(source: Source, options: Mapping[str, Option], problems: list[P
         if within_us > 0:
             return within_us
         fault = (
-            f"{option.text!r} is no time at all, and nothing would be a duplicate; write how long "
+            f"{option.text!r} is not positive, so no record would be a duplicate; write how long "
             "ids are remembered, such as '1 hour'"
         )
     problems.append(source.problem(option.value, f"unique_within: {fault}"))

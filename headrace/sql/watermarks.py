@@ -38,7 +38,7 @@ def read_watermark(cursor: Cursor) -> Watermark:
     delay_us = 0
     if not cursor.done:
         if not cursor.accept("-"):
-            raise cursor.refuse(f"only - INTERVAL may stand here{cursor.found()}; {how}")
+            raise cursor.refuse(f"only - INTERVAL is allowed here{cursor.found()}; {how}")
         delay_us = _read_interval(cursor, again, how)
     return Watermark(column, delay_us)
 
@@ -51,15 +51,15 @@ def _read_adaptive(cursor: Cursor, column: Token) -> Watermark:
         "of the records that shall come in time, and the longest delay"
     )
     if not cursor.next_is("("):
-        raise source.refuse(adaptive, f"ADAPTIVE says neither share nor longest delay; {how}")
+        raise source.refuse(adaptive, f"ADAPTIVE needs a share and a longest delay; {how}")
     parts = split_commas(cursor.take_parenthesised("what ADAPTIVE means"))
     if not cursor.done:
-        raise cursor.refuse(f"after ADAPTIVE (...) nothing may stand{cursor.found()}; {how}")
+        raise cursor.refuse(f"the clause ends with ADAPTIVE (...){cursor.found()}; {how}")
     if len(parts) != 2 or not all(parts):
         raise source.refuse(adaptive, f"ADAPTIVE takes two values; {how}")
     share, longest = parts
     if any(token.token_type is TokenType.STRING for token in share):
-        raise source.refuse(share[0], f"the share stands without quotes; {how}")
+        raise source.refuse(share[0], f"the share is written without quotes; {how}")
     try:
         number = Decimal("".join(str(token.text) for token in share))
         between = 0 < float(number) < 1  # as it is reckoned with

@@ -84,6 +84,7 @@ def test_status_shows_positions_clocks_counters_and_the_last_turn(
     headrace: Run, engine: EngineProcess
 ) -> None:
     (found,) = ask(headrace, engine, "status")
+    assert [stream["readers"] for stream in found["streams"]] == [["spend_per_minute"]]
     (stream,) = found["streams"]
     counted = {"read": 5, "accepted": 4, "dead": 1, "duplicate": 0, "unguarded": 0}
     assert stream["counters"] == counted

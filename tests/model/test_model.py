@@ -172,8 +172,9 @@ def test_a_column_that_is_not_there_is_found_whichever_node_reads_it() -> None:
     node = Select(node, (Named("a", Scalar.column("amount")),))
     node = Select(node, (Named("b", Scalar("{0} + {1}", ("a", "amount"))),))
     assert messages(View("v", node), stream) == [
-        "view v: Project reads the column amount, which its input has not; its columns are a",
-        "view v: Filter reads the column amuont, which its input has not (did you mean amount?); "
+        "view v: Project reads the column amount, which its input does not have; its columns are a",
+        "view v: Filter reads the column amuont, which its input does not have (did you mean "
+        "amount?); "
         "its columns are amount",
     ]
 

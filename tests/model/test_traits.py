@@ -112,7 +112,7 @@ def test_groups_come_and_go_under_their_keys(
     [
         (select(Scan("s"), at="ts"), Window(60, time=Scalar("{0} + 1", ("at",))), None),
         (Scan("u"), Window(60), "window() needs the event time of u, which has none; add to its"),
-        (select(Scan("s"), b="a"), Window(60), "which is not among what is selected below it"),
+        (select(Scan("s"), b="a"), Window(60), "which the query below does not select"),
         (Scan("s"), Window(60, time=Scalar.column("a")), "windows are over the event time of s"),
     ],
 )  # fmt: skip
@@ -127,7 +127,7 @@ def test_keys_over_edges_are_refused_where_a_record_does_not_know_them() -> None
         key = Scalar("hour({0})", (START,))
         node = select(Aggregate(Scan("s"), window, (key,), ()), k=key_column(0))
         [problem] = validate_view(View("v", node), STREAMS)
-        assert "have a start and an end, and no expressions over them" in problem.message
+        assert "have a start and an end, and no other expressions" in problem.message
 
 
 def test_all_branches_of_a_union_have_as_many_columns() -> None:

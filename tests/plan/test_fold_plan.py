@@ -34,7 +34,8 @@ from headrace.model.nodes import (
 )
 from headrace.model.scalars import Scalar
 from headrace.plan.columns import columns_read
-from headrace.plan.explain import Explanation, explain_view, explanation_text
+from headrace.plan.explain import Explanation, explain_view
+from headrace.plan.explain_text import explanation_text
 from headrace.plan.fold import INPUT_COLUMNS, plan_fold
 from headrace.plan.shape import shape_of
 from headrace.plan.stages import Fold, plan_pipeline
@@ -128,8 +129,8 @@ def test_a_unique_id_is_explained() -> None:
     fold = plan_fold(view, shape_of(view), unique, "1a2b3c4d", ARGUMENTS, OUTPUTS)
     found = explanation_text(explained(fold).to_json())
     assert (
-        "  step\n    deduplicate by id, remembered for 3600 s of its partition's clock, as "
-        "deduplicate:payments@5e6f7a8b\n" in found
+        "  step\n    deduplicate by id, remembered for 3600 s of its partition's clock, as\n"
+        "                deduplicate:payments@5e6f7a8b\n" in found
     )
 
 

@@ -1,17 +1,22 @@
 """Let Spark check a view and tell its types; the plan is made from its answer."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
-from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, MapType, StructType
 from pyspark.sql.types import DataType as SparkType
 
+from headrace.engine.spark.faults import (
+    REFUSALS,
+    is_deterministic,
+    output_place,
+    refuse_chance,
+    refuse_outputs,
+    refuse_query,
+)
 from headrace.engine.spark.streams import check_stream
-from headrace.errors import DefinitionError, Problem
 from headrace.ledger.definitions import short_version
 from headrace.model import nodes
 from headrace.model.definitions import Stream, View
@@ -20,6 +25,7 @@ from headrace.model.graph import walk
 from headrace.model.nodes import Named, Node
 from headrace.model.scalars import Scalar
 from headrace.plan.fold import input_columns, plan_fold
+from headrace.plan.refusals import refuse
 from headrace.plan.shape import Shape, shapes_of
 from headrace.plan.spark.relations import leaf_columns, relation_query
 from headrace.plan.spark.types import argument_types_query, output_types_query
@@ -40,38 +46,92 @@ def plan_view(
     """
     for stream in streams:
         check_stream(spark, stream)
-    session = spark.newSession()
     version = version or short_version(view_fingerprint(view, *streams))
-    view = replace(view, query=_unify(session, view, streams))
+    asking = _Asking(spark.newSession(), view, streams)
+    view = replace(view, query=asking.unify())
     by_name = {stream.name: stream for stream in streams}
     folds = [
-        _plan_branch(session, view, shape, by_name[shape.stream], version)
+        _plan_branch(asking, view, shape, by_name[shape.stream], version)
         for shape in shapes_of(view)
     ]
     if len({fold.table for fold in folds}) > 1:
-        raise _refuse(view, "the queries of UNION ALL give different types; write casts")
+        raise refuse(view, "the queries of UNION ALL give different types; write casts")
     return tuple(folds)
 
 
-def _plan_branch(
-    session: SparkSession, view: View, shape: Shape, stream: Stream, version: str
-) -> Fold:
-    _create_relation(session, "__input", input_columns(stream))
-    asked = _analyse(session, view, argument_types_query(shape, stream))
-    if not _is_deterministic(asked):
-        raise _refuse_chance(session, view, shape)
-    arguments = _types(view, asked)
-    outputs = {}
-    if shape.grouped:
-        outputs = _types(view, _analyse(session, view, output_types_query(view, arguments)))
+def _plan_branch(asking: "_Asking", view: View, shape: Shape, stream: Stream, version: str) -> Fold:
+    asking.create("__input", input_columns(stream))
+    arguments = asking.argument_types(argument_types_query(shape, stream))
+    outputs = asking.output_types(view, arguments) if shape.grouped else {}
     fold = plan_fold(view, shape, stream, version, arguments, outputs)
-    _types(view, _analyse(session, view, fold.query))  # what runs is what was checked
+    asking.types(fold.query)  # what runs is what was checked
     return fold
 
 
-def _create_relation(session: SparkSession, name: str, columns: Mapping[str, DataType]) -> None:
-    schema = ", ".join(f"{_quoted(name)} {type.sql}" for name, type in columns.items())
-    session.createDataFrame([], schema).createOrReplaceTempView(name)
+class _Asking:
+    """Asks Spark about one view, as it was written; what it refuses is raised with its place."""
+
+    def __init__(self, session: SparkSession, view: View, streams: tuple[Stream, ...]) -> None:
+        self._session = session
+        self._view = view
+        self._streams = streams
+
+    @cached_property
+    def _leaves(self) -> dict[str, str]:
+        leaves = {stream.name: f"__leaf{at}" for at, stream in enumerate(self._streams)}
+        for stream in self._streams:
+            self.create(leaves[stream.name], leaf_columns(stream))
+        return leaves
+
+    def create(self, name: str, columns: Mapping[str, DataType]) -> None:
+        """Make an empty relation, to ask about."""
+        schema = ", ".join(f"{_quoted(name)} {type.sql}" for name, type in columns.items())
+        self._session.createDataFrame([], schema).createOrReplaceTempView(name)
+
+    def types(self, query: str) -> dict[str, DataType]:
+        """Return the types of a query's columns."""
+        return _types(self._view, self._analyse(query))
+
+    def argument_types(self, query: str) -> dict[str, DataType]:
+        """Return the types of expressions over records, none of which may be left to chance."""
+        frame = self._analyse(query)
+        if not is_deterministic(frame):
+            raise refuse_chance(self._session, self._view, self._leaves)
+        return _types(self._view, frame)
+
+    def _analyse(self, query: str) -> DataFrame:
+        try:
+            return self._session.sql(query)
+        except REFUSALS as error:
+            raise refuse_query(self._session, self._view, self._leaves, error) from error
+
+    def output_types(self, view: View, arguments: Mapping[str, DataType]) -> dict[str, DataType]:
+        """Return the types of a grouped view's outputs."""
+        try:
+            frame = self._session.sql(output_types_query(view, arguments))
+        except REFUSALS as error:
+            raise refuse_outputs(self._session, view, arguments, error) from error
+        return _types(view, frame)
+
+    def unify(self) -> Node:
+        """Return the query with casts where the branches of a union differ in their types."""
+        if not any(isinstance(node, nodes.Union) for node in walk(self._view.query)):
+            return self._view.query
+        return self._unified(self._view.query)
+
+    def _unified(self, node: Node) -> Node:
+        if isinstance(node, nodes.Scan | nodes.Deduplicate):
+            return node
+        if not isinstance(node, nodes.Union):
+            return replace(node, input=self._unified(node.input))
+        union = nodes.Union(tuple(self._unified(each) for each in node.inputs))
+        wanted = list(self.types(relation_query(union, self._leaves)).values())
+        return nodes.Union(
+            tuple(
+                _cast(each, self.types(relation_query(each, self._leaves)), wanted)
+                for each in union.inputs
+            )
+        )
 
 
 def _quoted(name: str) -> str:
@@ -92,29 +152,6 @@ def _spelled(type: SparkType) -> str:
             return str(type.simpleString())
 
 
-def _unify(session: SparkSession, view: View, streams: tuple[Stream, ...]) -> Node:
-    """Return the query with casts where the branches of a union differ in their types."""
-    if not any(isinstance(node, nodes.Union) for node in walk(view.query)):
-        return view.query
-    leaves = {stream.name: f"__leaf{at}" for at, stream in enumerate(streams)}
-    for stream in streams:
-        _create_relation(session, leaves[stream.name], leaf_columns(stream))
-
-    def types(node: Node) -> dict[str, DataType]:
-        return _types(view, _analyse(session, view, relation_query(node, leaves)))
-
-    def unified(node: Node) -> Node:
-        if isinstance(node, nodes.Scan | nodes.Deduplicate):
-            return node
-        if not isinstance(node, nodes.Union):
-            return replace(node, input=unified(node.input))
-        union = nodes.Union(tuple(unified(each) for each in node.inputs))
-        wanted = list(types(union).values())
-        return nodes.Union(tuple(_cast(each, types(each), wanted) for each in union.inputs))
-
-    return unified(view.query)
-
-
 def _cast(node: Node, found: Mapping[str, DataType], wanted: list[DataType]) -> Node:
     if list(found.values()) == wanted:
         return node
@@ -126,54 +163,12 @@ def _cast(node: Node, found: Mapping[str, DataType], wanted: list[DataType]) -> 
     return nodes.Project(node, tuple(columns))
 
 
-def _refuse_chance(session: SparkSession, view: View, shape: Shape) -> DefinitionError:
-    """Return the refusal of an expression that Spark may answer differently the next time."""
-    for name, text in {**{key.name: key.expression for key in shape.keys},
-                       **{output.name: output.expression for output in shape.outputs},
-                       "WHERE": shape.where or "true"}.items():  # fmt: skip
-        try:
-            frame = session.sql(f"SELECT {text} AS x FROM __input")
-        except (AnalysisException, ParseException):
-            continue  # over names that only the whole query has
-        if not _is_deterministic(frame):
-            return _refuse(
-                view,
-                f"{name}, {text}, can give another answer each time it is asked, as Spark says; a "
-                "replay would not give the same rows. Use columns of the record instead",
-            )
-    return _refuse(
-        view,
-        "one of its expressions can give another answer each time it is asked, as Spark says; a "
-        "replay would not give the same rows. Use columns of the record instead",
-    )
-
-
-def _is_deterministic(frame: DataFrame) -> bool:
-    return bool(frame._jdf.queryExecution().analyzed().deterministic())
-
-
-def _analyse(session: SparkSession, view: View, query: str) -> DataFrame:
-    try:
-        return session.sql(query)
-    except (AnalysisException, ParseException, PySparkException) as error:
-        raise _refuse(view, f"Spark refuses the query: {_first_sentence(error)}") from error
-
-
 def _types(view: View, frame: DataFrame) -> dict[str, DataType]:
     types = {}
     for field in frame.schema.fields:
         try:
             types[field.name] = parse_type(_spelled(field.dataType))
         except ValueError as error:
-            raise _refuse(view, f"{field.dataType.simpleString()}: {error}") from error
+            message = f"{field.dataType.simpleString()}: {error}"
+            raise refuse(view, message, output_place(view, field.name)) from error
     return types
-
-
-def _refuse(view: View, message: str) -> DefinitionError:
-    return DefinitionError([Problem(view.location, f"view {view.name}: {message}")])
-
-
-def _first_sentence(error: PySparkException) -> str:
-    # Spark appends the query's plan, which speaks of names the user never wrote.
-    text = re.split(r"\n|; line \d+", error.getMessage() or str(error))[0]
-    return text.replace("`__input`.", "")

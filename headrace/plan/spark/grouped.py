@@ -15,6 +15,8 @@ from collections.abc import Mapping
 
 from headrace.aggregates import Aggregate
 from headrace.model.definitions import Stream, View
+from headrace.model.graph import group_place
+from headrace.model.nodes import call_column
 from headrace.plan.refusals import refuse
 from headrace.plan.shape import Shape
 from headrace.plan.spark.calls import aggregate_of, call_columns, fill, tiebreak_of, tiebreak_text
@@ -33,11 +35,12 @@ _FOLDED = "CASE WHEN NOT (__skip OR __late) THEN {} END AS {}"
 def aggregates_of(view: View, shape: Shape, types: Mapping[str, DataType]) -> dict[str, Aggregate]:
     """Return the aggregate of every call. DefinitionError: its argument does not fit."""
     aggregates = {}
-    for call in shape.calls:
+    for at, call in enumerate(shape.calls):
         try:
             aggregates[call.name] = aggregate_of(call, types, tiebreak_of(shape))
         except ValueError as error:
-            raise refuse(view, str(error)) from error
+            place = group_place(view.query, call_column(at))
+            raise refuse(view, str(error), place) from error
     return aggregates
 
 

@@ -12,7 +12,7 @@ from headrace.model.nodes import COORDINATES, WATERMARK, WINDOW_COLUMNS
 from headrace.model.scalars import Scalar
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["leaf_columns", "relation_query"]
+__all__ = ["leaf_columns", "relation_query", "scalar_text"]
 
 _TIMESTAMP = parse_type("TIMESTAMP")
 
@@ -34,16 +34,18 @@ def relation_query(node: nodes.Node, leaves: Mapping[str, str]) -> str:
         case nodes.Deduplicate():
             return relation_query(node.input, leaves)
         case nodes.Project():
-            columns = [f"{_text(each.scalar)} AS {_quoted(each.name)}" for each in node.columns]
+            columns = [
+                f"{scalar_text(each.scalar)} AS {_quoted(each.name)}" for each in node.columns
+            ]
             return f"SELECT {', '.join(columns)} FROM ({relation_query(node.input, leaves)})"
         case nodes.Filter():
             below = relation_query(node.input, leaves)
             # Without an alias Spark takes `WHERE (paid)` for one, with a list of columns.
-            return f"SELECT * FROM ({below}) AS below WHERE {_text(node.condition)}"
+            return f"SELECT * FROM ({below}) AS below WHERE {scalar_text(node.condition)}"
         case nodes.Generate():
             function = f"{node.function}_outer" if node.outer else node.function
             columns = [_quoted(name) for name in node.columns]
-            generator = f"{function}({_text(node.argument)}) AS ({', '.join(columns)})"
+            generator = f"{function}({scalar_text(node.argument)}) AS ({', '.join(columns)})"
             return f"SELECT *, {generator} FROM ({relation_query(node.input, leaves)})"
         case nodes.AssignWindows():
             edges = [f"CAST(NULL AS TIMESTAMP) AS {_quoted(name)}" for name in WINDOW_COLUMNS]
@@ -54,7 +56,8 @@ def relation_query(node: nodes.Node, leaves: Mapping[str, str]) -> str:
             raise AssertionError("no linear node")
 
 
-def _text(scalar: Scalar) -> str:
+def scalar_text(scalar: Scalar) -> str:
+    """Return an expression over the columns of such a query, in parentheses."""
     return f"({scalar.render(_quoted)})"
 
 

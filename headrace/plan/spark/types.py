@@ -13,7 +13,7 @@ from headrace.plan.spark.names import event_time_of
 from headrace.plan.spark.windowing import judged
 from headrace.schema.types import DataType, parse_type
 
-__all__ = ["argument_types_query", "output_types_query"]
+__all__ = ["argument_types_query", "output_queries", "output_types_query"]
 
 _TIMESTAMP = parse_type("TIMESTAMP")
 _WINDOW_PARTS = ("start", "end", "time")
@@ -41,6 +41,23 @@ def output_types_query(view: View, types: Mapping[str, DataType]) -> str:
 
     DefinitionError: an expression is too deep.
     """
+    wanted, relation = _outputs(view, types)
+    try:
+        parts = typed_parts(list(wanted.values()))
+    except ValueError as error:
+        raise refuse(view, str(error)) from error
+    wanted |= {f"__part{i}": text for i, text in enumerate(parts)}
+    columns = ", ".join(f"{expression} AS {name}" for name, expression in wanted.items())
+    return f"SELECT {columns} FROM {relation}"
+
+
+def output_queries(view: View, types: Mapping[str, DataType]) -> dict[str, str]:
+    """Return a query for each output of a grouped view alone, and for `__having`."""
+    wanted, relation = _outputs(view, types)
+    return {name: f"SELECT {text} AS x FROM {relation}" for name, text in wanted.items()}
+
+
+def _outputs(view: View, types: Mapping[str, DataType]) -> tuple[dict[str, str], str]:
     query = shape_of(view)
     inner = {key.name: types[key.name] for key in query.keys}
     inner |= {name: aggregate.type for name, aggregate in aggregates_of(view, query, types).items()}
@@ -49,11 +66,5 @@ def output_types_query(view: View, types: Mapping[str, DataType]) -> str:
     wanted = {f"o{i}": output.expression for i, output in enumerate(query.outputs)}
     if query.having is not None:
         wanted["__having"] = query.having
-    try:
-        parts = typed_parts(list(wanted.values()))
-    except ValueError as error:
-        raise refuse(view, str(error)) from error
-    wanted |= {f"__part{i}": text for i, text in enumerate(parts)}
     nulls = ", ".join(f"CAST(NULL AS {type.sql}) AS {name}" for name, type in inner.items())
-    columns = ", ".join(f"{expression} AS {name}" for name, expression in wanted.items())
-    return f"SELECT {columns} FROM (SELECT {nulls or '1'})"
+    return wanted, f"(SELECT {nulls or '1'})"

@@ -84,14 +84,16 @@ class _Reader:
     def read(self) -> Call:
         if len([*aggregates_of(self.node)]) > 1:
             raise self.tree.refuse(
-                self.node, f"{self.name}() of an aggregate is not possible; remove one of the two"
+                self.node, f"{self.name}() cannot take another aggregate; remove one of the two"
             )
         self._check_nulls()
         condition = self.node.args.get("filter")
         bound = None if condition is None else self._bind(condition)
         self._take_quantifier()
         if any(isinstance(argument, Missing) for argument in self.arguments):
-            raise self._refuse("an argument is missing beside a comma; write it, or remove both")
+            raise self._refuse(
+                "an argument is missing next to a comma; write it, or remove the comma"
+            )
         if self.function in ("first", "last") and len(self.arguments) == 2:
             self._take_ignores_nulls()
         parameters = self._take_parameters()
@@ -129,7 +131,7 @@ class _Reader:
             return False
         if self.function != "count":
             raise self.tree.refuse(
-                self.node, f"{self.name}(*) means nothing; write a column, or count(*)"
+                self.node, f"{self.name}(*) is not allowed; write a column, or count(*)"
             )
         return True
 
@@ -153,7 +155,7 @@ class _Reader:
             raise self._refuse(f"write {self.name}(x) IGNORE NULLS")
         if self.nulls:
             raise self._refuse(
-                f"its second argument and {self.nulls} NULLS speak of the same; write "
+                f"its second argument and {self.nulls} NULLS mean the same; write "
                 f"{self.name}(x) {self.nulls} NULLS"
             )
         self.nulls = "IGNORE" if word(self.tree.first(argument)) == "TRUE" else "RESPECT"
@@ -192,7 +194,7 @@ class _Reader:
         if not 0 <= share <= 1 or round(share, MAX_SHARE_DIGITS) != share:
             raise self.tree.refuse(
                 tokens[0],
-                f"{self.name}() takes which share of the values lies below: write a number from 0 "
+                f"{self.name}() takes a percentile: write a number from 0 "
                 f"to 1, such as 0.95, once for each",
             )
         return f"{share.normalize():f}"
@@ -203,6 +205,7 @@ class _Reader:
         if not is_number or not 1 <= int(number) <= MAX_KEPT:
             raise self.tree.refuse(
                 tokens[0],
-                f"{self.name}() keeps so many values: write a whole number from 1 to {MAX_KEPT:,}",
+                f"{self.name}() takes the number of values to keep: write a whole number from 1 "
+                f"to {MAX_KEPT:,}",
             )
         return str(int(number))

@@ -101,13 +101,14 @@ class _Queries:
         if relation.levels > MAX_LEVELS:
             self._add(
                 query,
-                f"the query stands over more than {MAX_LEVELS} others; write it in fewer steps",
+                f"the query has more than {MAX_LEVELS} levels of queries below it; write it in "
+                "fewer steps",
             )
         elif relation.leaves > MAX_LEAVES:
             self._add(
                 query,
-                f"the query reads streams {relation.leaves:,} times, with all that it reads "
-                f"written out; at most {MAX_LEAVES:,} are possible",
+                f"the query reads streams {relation.leaves:,} times with all definitions "
+                f"inlined; at most {MAX_LEAVES:,} are possible",
             )
 
     def _bind_ctes(self, query: exp.Expr, names: Names) -> Names:
@@ -189,8 +190,8 @@ class _Queries:
         if relation is not None and relation.is_grouped:
             self._add(
                 branch,
-                "UNION ALL of grouped queries is not built yet; unite the records and group them "
-                "then: SELECT ... FROM (SELECT ... UNION ALL SELECT ...) GROUP BY ...",
+                "UNION ALL of grouped queries is not built yet; combine the records first, then "
+                "group them: SELECT ... FROM (SELECT ... UNION ALL SELECT ...) GROUP BY ...",
             )
             return None
         return relation

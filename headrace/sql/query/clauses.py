@@ -102,7 +102,9 @@ def set_operator(tree: Tree, node: exp.SetOperation) -> Problem | None:
         at += 1
     token = tree.tokens[at]
     if isinstance(node, exp.Union) and node.args.get("by_name"):
-        return tree.problem(token, "UNION BY NAME is not supported; select in the same order")
+        return tree.problem(
+            token, "UNION BY NAME is not supported; select the columns in the same order"
+        )
     if isinstance(node, exp.Union) and not node.args.get("distinct"):
         return None
     return tree.problem(token, _message(token))
@@ -114,9 +116,9 @@ def unread(tree: Tree) -> Problem | None:
         return None
     token = tree.tokens[tree.end]
     if token.text in (")", "]", "}"):
-        return tree.problem(token, f"{token.text} closes nothing; remove it")
+        return tree.problem(token, f"this {token.text} closes no bracket; remove it")
     if word(token) == "FROM":
-        return tree.problem(token, "FROM must stand right after the columns of SELECT")
+        return tree.problem(token, "FROM must follow the columns of SELECT")
     following = tree.tokens[tree.end + 1] if tree.end + 1 < len(tree.tokens) else None
     known = foreign_clause(token, following) or _REFUSED.get(word(token) or token.text)
     shown = tree.source.text[token.start : token.end + 1]

@@ -144,7 +144,8 @@ def _renamed(node: Node, names: Sequence[str], places: Sequence[Location]) -> No
         case Project():
             given = zip(node.columns, names, places, strict=True)
             return replace(
-                node, columns=tuple(Named(name, each.scalar, at) for each, name, at in given)
+                node,
+                columns=tuple(replace(each, name=name, location=at) for each, name, at in given),
             )
         case Union():
             return Union(tuple(_renamed(each, names, places) for each in node.inputs))

@@ -1,6 +1,7 @@
 """SELECT DISTINCT: groups by all that is selected, without calls."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from headrace.model.nodes import WINDOW_COLUMNS, Aggregate, Named, Node, Project, key_column
 from headrace.model.scalars import Scalar
@@ -12,11 +13,9 @@ def distinct(node: Node, columns: Sequence[Named]) -> Node:
     """Return the different rows among those that a SELECT gives; what no column makes is no key."""
     keys = [*dict.fromkeys(each.scalar for each in columns if each.scalar.refs)]
     shown = [
-        Named(
-            each.name,
-            Scalar.column(key_column(keys.index(each.scalar))) if each.scalar.refs else each.scalar,
-            each.location,
-        )
+        replace(each, scalar=Scalar.column(key_column(keys.index(each.scalar))))
+        if each.scalar.refs
+        else each
         for each in columns
     ]
     return Project(Aggregate(node, None, tuple(keys), ()), tuple(shown))

@@ -102,7 +102,7 @@ class Expressions:
                     node, "parameters are not supported; write the value into the definition"
                 )
             if isinstance(each, exp.Query | exp.Command | exp.QueryTransform):
-                raise self.tree.refuse(node, "only expressions may stand here, no statements")
+                raise self.tree.refuse(node, "only expressions are allowed here, not statements")
             if isinstance(each, exp.JSONExtract | exp.JSONExtractScalar):
                 raise self.tree.refuse(
                     self.tree.after(each.this) or each,
@@ -112,11 +112,13 @@ class Expressions:
             if isinstance(each, exp.Lambda) and not self._takes_lambda(each.parent):
                 raise self.tree.refuse(
                     self.tree.after(each.expressions[0]) or each,
-                    "-> makes a function, which this does not take; a field is written with a dot: "
+                    "-> makes a lambda, which is not allowed here; a field is written with a dot: "
                     "s.field",
                 )
             if isinstance(each, exp.Star):
-                raise self.tree.refuse(node, "* cannot stand within an expression; name columns")
+                raise self.tree.refuse(
+                    node, "* is not allowed within an expression; name the columns"
+                )
 
     def _takes_lambda(self, call: exp.Expr | None) -> bool:
         return call is not None and self.tree.call_name(call) in _TAKE_LAMBDAS
@@ -285,7 +287,7 @@ class _Binding:
         if self.rows is not None:
             raise self.tree.refuse(
                 node,
-                "watermark() is a record's own, and a row has many of them; write "
+                "watermark() belongs to a single record, and a row has many records; write "
                 "max(watermark()), or look at _closed when you read the view",
             )
         relation = self.scope.relation

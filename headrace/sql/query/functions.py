@@ -210,5 +210,5 @@ def _suffix_fault(call: FunctionCall, tokens: Sequence[Token]) -> str | None:
         return f"WITHIN after {name}() is not supported; remove it"
     if call.end > call.closing and name not in AGGREGATES:
         suffix = word(tokens[call.closing + 1])
-        return f"{suffix} after {name}() means nothing: it is not an aggregate; remove it"
+        return f"{suffix} is not allowed after {name}(), which is not an aggregate; remove it"
     return None

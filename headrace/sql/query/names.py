@@ -37,8 +37,8 @@ Entry = Relation | Unreadable | Pending | None
 class Names:
     """What a query may read, by name in lower case; a CTE hides a definition of its name.
 
-    `read` and `waiting` are filled as names are looked up: the definitions that are read, and those
-    of them that have to be bound first.
+    `read`, `waiting` and `missing` are filled as names are looked up: the definitions that are
+    read, those of them that have to be bound first, and names that are not defined.
     """
 
     definitions: Mapping[str, Entry]
@@ -47,10 +47,11 @@ class Names:
     ctes: Mapping[str, Relation | None] = field(default_factory=dict)
     read: dict[str, None] = field(default_factory=dict)
     waiting: dict[str, None] = field(default_factory=dict)
+    missing: dict[str, list[Problem]] = field(default_factory=dict)  # by name in lower case
 
     def anew(self) -> "Names":
         """Return the names for another query, which has read none of them yet."""
-        return replace(self, read={}, waiting={})
+        return replace(self, read={}, waiting={}, missing={})
 
     def within(self, ctes: Mapping[str, Relation | None]) -> "Names":
         """Return the names within a query that has common table expressions of its own."""
@@ -63,7 +64,9 @@ class Names:
             return self.ctes[name]
         if name not in self.definitions:
             if self.whole:
-                problems.append(tree.problem(token, self._unknown(str(token.text))))
+                problem = tree.problem(token, self._unknown(str(token.text)))
+                self.missing.setdefault(name, []).append(problem)
+                problems.append(problem)
             return None
         self.read[name] = None
         match self.definitions[name]:

@@ -193,7 +193,7 @@ class _Reader:
         check_functions(tree, scope, inner, may_be_window=self.grouped)
         if isinstance(node, exp.Aliases):
             raise tree.refuse(
-                tree.first(node), "one expression has one name; only generators have several"
+                tree.first(node), "an expression has one name; only generators have several"
             )
         if isinstance(node, exp.Alias):
             place, expression = tree.last(node), node.this

@@ -163,7 +163,7 @@ class _Parser(RecoveringParser):
         at, begin = self._prev, self._index
         try:
             if self._has_no_part():
-                raise Fault(at, "nothing stands after FROM; write what it is about")
+                raise Fault(at, "the name of a stream is missing after FROM; write one")
             token = self._curr
             is_name = bool(word(token)) and token.token_type != TokenType.NUMBER
             if not (is_name or token.token_type == TokenType.IDENTIFIER or token.text == "("):
@@ -247,7 +247,7 @@ class _Parser(RecoveringParser):
     def _read_condition(self, at: Token) -> exp.Expr:
         begin = self._index
         if self._has_no_part():
-            fault = Fault(at, f"nothing stands after {word(at)}; write what it is about")
+            fault = Fault(at, f"an expression is missing after {word(at)}; write one")
             return self._give_up(fault, begin, "expression", in_list=False)
         return self._read_part(self._parse_disjunction, in_list=False)
 
@@ -312,7 +312,7 @@ class _Parser(RecoveringParser):
         if not self._match(TokenType.WHERE):
             raise Fault(filter_, f"FILTER is written {name}(x) FILTER (WHERE condition)")
         if self._match(TokenType.R_PAREN, advance=False):
-            raise Fault(where, "nothing stands after WHERE; write a condition")
+            raise Fault(where, "a condition is missing after WHERE; write one")
         condition = self._parse_disjunction()
         if condition is None:
             raise Fault(self._curr or self._prev)

@@ -68,7 +68,7 @@ class RecoveringParser(SparkParser):
         token = token or self._curr or self._prev or None
         if message.startswith("Found multiple") and token is not None:
             if not self._attempts:
-                again = f"{word(token)} stands twice; keep one"
+                again = f"{word(token)} occurs twice; keep one"
                 self.problems.append(self.source.problem(token, again))
             return
         raise Fault(token)
@@ -97,7 +97,7 @@ class RecoveringParser(SparkParser):
             message = (
                 "there is an empty column between two commas"
                 if parts
-                else f"nothing stands after {clause}; write what it is about"
+                else f"an expression is missing after {clause}; write one"
             )
             self.problems.append(self.source.problem(at, message))
         return parts

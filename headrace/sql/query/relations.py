@@ -106,9 +106,7 @@ def repeated_columns(relation: Relation) -> list[Problem]:
     problems: list[Problem] = []
     for named in outputs_of(relation.node):
         if named.name.lower() in seen:
-            message = (
-                f"output {named.name} stands twice (upper and lower case do not count); rename one"
-            )
+            message = f"output {named.name} occurs twice (names are not case-sensitive); rename one"
             problems.append(Problem(named.location, message))
         seen.add(named.name.lower())
     return problems
@@ -193,7 +191,7 @@ def _column_list_faults(tree: Tree, tokens: Sequence[Token]) -> list[Problem]:
         if token.token_type == TokenType.STRING:
             fault = "a column's name is written without quotes"
         elif name.lower() in seen:
-            fault = f"column {name} stands twice (upper and lower case do not count); rename one"
+            fault = f"column {name} occurs twice (names are not case-sensitive); rename one"
         problems += [tree.problem(token, fault)] if fault else []
         seen.add(name.lower())
     return problems

@@ -192,7 +192,7 @@ class Scope:
             )
         if first == "window":
             how = "add GROUP BY window(<event time>, '1 minute')"
-            return Unknown(f"window stands for nothing here; {how}", skip)
+            return Unknown(f"there is no window here; {how}", skip)
         known_as = {"windowstart": "window.start", "windowend": "window.end"}
         known_as |= {"rowtime": relation.event_time} if relation.event_time else {}
         if first in known_as:

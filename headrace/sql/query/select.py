@@ -58,7 +58,7 @@ class SelectBinder:
             any(aggregates_of(node)) for node in (*outputs, *([having] if having else []))
         )
         if having is not None and not grouped and not isinstance(having, Broken):
-            self._add(having, "HAVING without GROUP BY filters nothing; write WHERE")
+            self._add(having, "HAVING needs GROUP BY or an aggregate; write WHERE")
         try:
             self._choose_windows()
         except Refused as refused:
@@ -69,9 +69,9 @@ class SelectBinder:
         read = read_outputs(self.expressions, self.select, grouped=grouped, problems=self.problems)
         self.scope.outputs = frozenset(each.name.lower() for each in read.sound if each.has_alias)
         node = self.scope.relation.node
-        where = self._bind_where()
-        if where is not None:
-            node = Filter(node, where)
+        where, condition = self._clause("where"), self._bind_where()
+        if where is not None and condition is not None:
+            node = Filter(node, condition, self.tree.location(where))
         if grouped:
             return self._bind_groups(node, read.items, having)
         if read.generator is not None:
@@ -147,7 +147,8 @@ class SelectBinder:
             try:
                 scalar = each.scalar if each.node is None else bind(each.node)
                 assert scalar is not None
-                columns.append(Named(each.name, scalar, each.place))
+                begins = each.place if each.node is None else self.tree.location(each.node)
+                columns.append(Named(each.name, scalar, each.place, begins))
             except Refused as refused:
                 self.problems += refused.problems
         return tuple(columns)
@@ -187,8 +188,8 @@ class SelectBinder:
         node = groups.aggregate(node)
         if self.select.args.get("distinct"):
             self._check_distinct(node, columns)
-        if condition is not None:
-            node = Filter(node, condition)
+        if having is not None and condition is not None:
+            node = Filter(node, condition, self.tree.location(having))
         return Project(node, columns)
 
     def _refuse_windows_below(self, node: Node) -> None:
@@ -198,7 +199,7 @@ class SelectBinder:
                 place = self._clause("where") or self.select
                 self._add(
                     place,
-                    "the window is that of the groups, which WHERE does not know; write HAVING "
+                    "WHERE is evaluated before records are grouped by the window; write HAVING "
                     "window_start > ...",
                 )
             [node] = inputs_of(node)
@@ -258,7 +259,8 @@ class SelectBinder:
             if find_window(self.tree, node) is not None and not all(node in each for each in sets):
                 self._add(
                     node,
-                    "window() has to be in all sets: a row is of one window; write GROUP BY "
+                    "window() must be in all sets, because a row belongs to one window; write "
+                    "GROUP BY "
                     "window(...), ROLLUP (...)",
                 )
                 return

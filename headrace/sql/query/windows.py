@@ -112,7 +112,7 @@ def _read_call(expressions: "Expressions", call: exp.Expr, name: str) -> Window:
         extra = arguments[has_time + len(lengths)]
         raise tree.refuse(
             extra[0] if extra else call,
-            f"{name}() takes the time, {', '.join(lengths)} and nothing more; {how}",
+            f"{name}() takes the time, {', '.join(lengths)} and no other arguments; {how}",
         )
     least, wanted = _LEAST[name]
     if len(arguments) < least - (not has_time) or not all(arguments):
@@ -160,7 +160,7 @@ def make_window(
     else:
         window = Window(size_us, "hopping", slide_us, offset_us, derived)
     if name == "hop" and slide_us > size_us:
-        raise tree.refuse(call, "HOP takes the slide first, then the size; turn them around")
+        raise tree.refuse(call, "HOP takes the slide first, then the size; swap them")
     faults = [message for _, message in window_faults(window)]
     if faults:
         raise Refused(*(tree.problem(call, fault) for fault in faults))
@@ -226,5 +226,5 @@ def misplaced_window(tree: Tree, node: exp.Expr, *, may_be_output: bool = False)
         return None
     return tree.refuse(
         call,
-        f"{tree.call_name(call)}() belongs into GROUP BY; here write window.start or window.end",
+        f"{tree.call_name(call)}() belongs in GROUP BY; here write window.start or window.end",
     )

@@ -41,15 +41,15 @@ CREATE MATERIALIZED VIEW v AS
 SELECT collect_list(id, 0) AS a, collect_list(id, 10001) AS b, collect_list(id, items) AS c, collect_list(id, -1) AS d,
   collect_list(id, 1.5) AS e, collect_list(id, '3') AS f, topk(items, 0) AS g, max_by(id, ts, 10001) AS h,
   last_n(id, items) AS i FROM payments
--- error: case.sql:2:25: collect_list() keeps so many values: write a whole number from 1 to 10,000
--- error: case.sql:2:51: collect_list() keeps so many values: write a whole number from 1 to 10,000
--- error: case.sql:2:81: collect_list() keeps so many values: write a whole number from 1 to 10,000
--- error: case.sql:2:111: collect_list() keeps so many values: write a whole number from 1 to 10,000
--- error: case.sql:3:20: collect_list() keeps so many values: write a whole number from 1 to 10,000
--- error: case.sql:3:48: collect_list() keeps so many values: write a whole number from 1 to 10,000
--- error: case.sql:3:71: topk() keeps so many values: write a whole number from 1 to 10,000
--- error: case.sql:3:95: max_by() keeps so many values: write a whole number from 1 to 10,000
--- error: case.sql:4:14: last_n() keeps so many values: write a whole number from 1 to 10,000
+-- error: case.sql:2:25: collect_list() takes the number of values to keep: write a whole number from 1 to 10,000
+-- error: case.sql:2:51: collect_list() takes the number of values to keep: write a whole number from 1 to 10,000
+-- error: case.sql:2:81: collect_list() takes the number of values to keep: write a whole number from 1 to 10,000
+-- error: case.sql:2:111: collect_list() takes the number of values to keep: write a whole number from 1 to 10,000
+-- error: case.sql:3:20: collect_list() takes the number of values to keep: write a whole number from 1 to 10,000
+-- error: case.sql:3:48: collect_list() takes the number of values to keep: write a whole number from 1 to 10,000
+-- error: case.sql:3:71: topk() takes the number of values to keep: write a whole number from 1 to 10,000
+-- error: case.sql:3:95: max_by() takes the number of values to keep: write a whole number from 1 to 10,000
+-- error: case.sql:4:14: last_n() takes the number of values to keep: write a whole number from 1 to 10,000
 
 -- case: nulls where they never count
 CREATE MATERIALIZED VIEW v AS
@@ -64,15 +64,15 @@ FROM payments
 CREATE MATERIALIZED VIEW v AS
 SELECT sum(items) FILTER (WHERE) AS a, sum(items) FILTER (items > 1) AS b, upper(id) FILTER (WHERE items > 1) AS c
 FROM payments
--- error: case.sql:2:27: nothing stands after WHERE; write a condition
+-- error: case.sql:2:27: a condition is missing after WHERE; write one
 -- error: case.sql:2:51: FILTER is written sum(x) FILTER (WHERE condition)
--- error: case.sql:2:76: FILTER after upper() means nothing: it is not an aggregate; remove it
+-- error: case.sql:2:76: FILTER is not allowed after upper(), which is not an aggregate; remove it
 
 -- case: aggregates within FILTER and its unknown columns
 CREATE MATERIALIZED VIEW v AS
 SELECT sum(items) FILTER (WHERE count(*) > 1) AS a, sum(items) FILTER (WHERE itms > 1) AS b,
   sum(items) FILTER (WHERE now() > ts) AS c FROM payments
--- error: case.sql:2:8: sum() of an aggregate is not possible; remove one of the two
+-- error: case.sql:2:8: sum() cannot take another aggregate; remove one of the two
 -- error: case.sql:2:78: payments has no column itms (did you mean items?); its columns are id, card, amount, Country, items, price, tags, address, date, ts, seen
 -- error: case.sql:3:28: now depends on when it is asked, not on the log, so a replay would differ; use the record's own time, or watermark()
 
@@ -101,14 +101,14 @@ SELECT first(id) OVER (ORDER BY ts) AS a, count(*) FILTER (WHERE items > 1) OVER
 -- case: stars of what counts no records
 CREATE MATERIALIZED VIEW v AS
 SELECT first(*) AS a, min_by(*, ts) AS b FROM payments
--- error: case.sql:2:8: first(*) means nothing; write a column, or count(*)
+-- error: case.sql:2:8: first(*) is not allowed; write a column, or count(*)
 -- error: case.sql:2:30: one expression without a name is expected here; check its syntax
 
 -- case: aggregates of aggregates
 CREATE MATERIALIZED VIEW v AS
 SELECT max_by(id, count(*)) AS a, first(last(id)) AS b FROM payments
--- error: case.sql:2:8: max_by() of an aggregate is not possible; remove one of the two
--- error: case.sql:2:35: first() of an aggregate is not possible; remove one of the two
+-- error: case.sql:2:8: max_by() cannot take another aggregate; remove one of the two
+-- error: case.sql:2:35: first() cannot take another aggregate; remove one of the two
 
 -- case: aggregates in WHERE
 CREATE MATERIALIZED VIEW v AS
@@ -120,14 +120,14 @@ CREATE MATERIALIZED VIEW v AS
 SELECT approx_percentile(price, 95) AS a, approx_percentile(price, -0.5) AS b, approx_percentile(price, items) AS c,
   approx_percentile(price, array(0.5, 0.9)) AS d, approx_percentile(price, 0.12345678901) AS e,
   approx_percentile(price) AS f, approx_percentile(price, 0.5, 100) AS g, approx_percentile(price, '0.5') AS h FROM payments
--- error: case.sql:2:33: approx_percentile() takes which share of the values lies below: write a number from 0 to 1, such as 0.95, once for each
--- error: case.sql:2:68: approx_percentile() takes which share of the values lies below: write a number from 0 to 1, such as 0.95, once for each
--- error: case.sql:2:105: approx_percentile() takes which share of the values lies below: write a number from 0 to 1, such as 0.95, once for each
--- error: case.sql:3:28: approx_percentile() takes which share of the values lies below: write a number from 0 to 1, such as 0.95, once for each
--- error: case.sql:3:76: approx_percentile() takes which share of the values lies below: write a number from 0 to 1, such as 0.95, once for each
+-- error: case.sql:2:33: approx_percentile() takes a percentile: write a number from 0 to 1, such as 0.95, once for each
+-- error: case.sql:2:68: approx_percentile() takes a percentile: write a number from 0 to 1, such as 0.95, once for each
+-- error: case.sql:2:105: approx_percentile() takes a percentile: write a number from 0 to 1, such as 0.95, once for each
+-- error: case.sql:3:28: approx_percentile() takes a percentile: write a number from 0 to 1, such as 0.95, once for each
+-- error: case.sql:3:76: approx_percentile() takes a percentile: write a number from 0 to 1, such as 0.95, once for each
 -- error: case.sql:4:3: approx_percentile() is written approx_percentile(x, 0.95); its error is always 1 %
 -- error: case.sql:4:34: approx_percentile() is written approx_percentile(x, 0.95); its error is always 1 %
--- error: case.sql:4:100: approx_percentile() takes which share of the values lies below: write a number from 0 to 1, such as 0.95, once for each
+-- error: case.sql:4:100: approx_percentile() takes a percentile: write a number from 0 to 1, such as 0.95, once for each
 
 -- case: different values of nothing, and of too much
 CREATE MATERIALIZED VIEW v AS
@@ -137,8 +137,8 @@ SELECT count(DISTINCT) AS a, count(DISTINCT *) AS b, count(DISTINCT id, *) AS c,
 -- error: case.sql:2:30: count(DISTINCT ...) needs a column; write count(DISTINCT x)
 -- error: case.sql:2:73: one expression without a name is expected here; check its syntax
 -- error: case.sql:2:82: approx_count_distinct() takes exactly one argument
--- error: case.sql:3:20: approx_top_k() keeps so many values: write a whole number from 1 to 10,000
--- error: case.sql:3:45: collect_set() keeps so many values: write a whole number from 1 to 10,000
+-- error: case.sql:3:20: approx_top_k() takes the number of values to keep: write a whole number from 1 to 10,000
+-- error: case.sql:3:45: collect_set() takes the number of values to keep: write a whole number from 1 to 10,000
 -- error: case.sql:3:58: approx_count_distinct() takes exactly one argument
 
 -- case: arguments that are missing, and nulls twice over
@@ -146,14 +146,14 @@ CREATE MATERIALIZED VIEW v AS
 SELECT first(id,) AS a, first(, true) AS b, max_by(id,) AS c, collect_list(, 3) AS d, approx_percentile(price,) AS e,
   first(id, true) RESPECT NULLS AS f, last(id IGNORE NULLS, false) AS g, first(id,,) AS h, count(DISTINCT id,) AS i,
   sum(items,) AS j, count(,) AS k FROM payments
--- error: case.sql:2:8: first(): an argument is missing beside a comma; write it, or remove both
--- error: case.sql:2:25: first(): an argument is missing beside a comma; write it, or remove both
--- error: case.sql:2:45: max_by(): an argument is missing beside a comma; write it, or remove both
--- error: case.sql:2:63: collect_list(): an argument is missing beside a comma; write it, or remove both
--- error: case.sql:2:87: approx_percentile(): an argument is missing beside a comma; write it, or remove both
--- error: case.sql:3:3: first(): its second argument and RESPECT NULLS speak of the same; write first(x) RESPECT NULLS
--- error: case.sql:3:39: last(): its second argument and IGNORE NULLS speak of the same; write last(x) IGNORE NULLS
+-- error: case.sql:2:8: first(): an argument is missing next to a comma; write it, or remove the comma
+-- error: case.sql:2:25: first(): an argument is missing next to a comma; write it, or remove the comma
+-- error: case.sql:2:45: max_by(): an argument is missing next to a comma; write it, or remove the comma
+-- error: case.sql:2:63: collect_list(): an argument is missing next to a comma; write it, or remove the comma
+-- error: case.sql:2:87: approx_percentile(): an argument is missing next to a comma; write it, or remove the comma
+-- error: case.sql:3:3: first(): its second argument and RESPECT NULLS mean the same; write first(x) RESPECT NULLS
+-- error: case.sql:3:39: last(): its second argument and IGNORE NULLS mean the same; write last(x) IGNORE NULLS
 -- error: case.sql:3:74: first() is written first(x), or first(x) IGNORE NULLS
--- error: case.sql:3:92: count(): an argument is missing beside a comma; write it, or remove both
+-- error: case.sql:3:92: count(): an argument is missing next to a comma; write it, or remove the comma
 -- error: case.sql:4:3: sum() takes exactly one argument
 -- error: case.sql:4:21: count() takes exactly one argument

@@ -32,8 +32,8 @@ CREATE STREAM a (x INT, y INT NOT NULL AS x, z INT FROM 'z' AS x, u TIMESTAMP FO
 
 -- case: names that are taken
 CREATE STREAM a (x INT, X AS 1, y AS 2, y AS 3, _z AS 4)
--- error: case.sql:1:25: column X stands twice (upper and lower case do not count); rename one
--- error: case.sql:1:41: column y stands twice (upper and lower case do not count); rename one
+-- error: case.sql:1:25: column X occurs twice (names are not case-sensitive); rename one
+-- error: case.sql:1:41: column y occurs twice (names are not case-sensitive); rename one
 -- error: case.sql:1:49: column name _z: names that start with _ are reserved; drop the underscore
 
 -- case: an event time without a type, of another type, and from a map

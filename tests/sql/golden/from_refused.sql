@@ -28,7 +28,7 @@ CREATE MATERIALIZED VIEW v AS WITH a (x) AS (SELECT id, card FROM payments) SELE
 CREATE MATERIALIZED VIEW w AS SELECT x FROM (SELECT id, card FROM payments) t (x, X);
 CREATE MATERIALIZED VIEW u AS SELECT x FROM payments AS t (x, y)
 -- error: case.sql:1:39: a has 2 columns, and the list names 1; write one name for each
--- error: case.sql:2:83: column X stands twice (upper and lower case do not count); rename one
+-- error: case.sql:2:83: column X occurs twice (names are not case-sensitive); rename one
 -- error: case.sql:3:60: a column list gives names to the columns of a query, and payments has its own; write SELECT a AS b
 
 -- case: unknown columns of a subquery
@@ -39,7 +39,7 @@ CREATE MATERIALIZED VIEW w AS SELECT cart FROM (SELECT id, card FROM payments)
 
 -- case: two columns of one name in a subquery
 CREATE MATERIALIZED VIEW v AS SELECT x FROM (SELECT id AS x, card AS X FROM payments)
--- error: case.sql:1:70: output X stands twice (upper and lower case do not count); rename one
+-- error: case.sql:1:70: output X occurs twice (names are not case-sensitive); rename one
 
 -- case: windows over a subquery without the event time
 CREATE MATERIALIZED VIEW v AS
@@ -81,7 +81,7 @@ CREATE MATERIALIZED VIEW g AS (SELECT text FROM notes) MINUS (SELECT idd FROM pa
 -- error: case.sql:2:54: UNION leaves out equal rows, which is not built yet; write UNION ALL, and GROUP BY over it
 -- error: case.sql:3:54: EXCEPT is not built yet; make a view of each query, and compare them when you read
 -- error: case.sql:4:54: INTERSECT is not built yet; make a view of each query, and compare them when you read
--- error: case.sql:5:54: UNION BY NAME is not supported; select in the same order
+-- error: case.sql:5:54: UNION BY NAME is not supported; select the columns in the same order
 -- error: case.sql:6:88: ORDER BY is not part of a view, whose rows have no order; write it when you read the view
 -- error: case.sql:6:99: LIMIT is not part of a view, whose rows have no order; write it when you read the view
 -- error: case.sql:7:56: MINUS is not built yet; make a view of each query, and compare them when you read
@@ -103,7 +103,7 @@ WITH g AS (SELECT id, card, count(*) AS n FROM payments GROUP BY id, card) SELEC
 -- case: union all of groups
 CREATE MATERIALIZED VIEW v AS
 SELECT id, count(*) AS n FROM payments GROUP BY id UNION ALL SELECT text, 1 AS one FROM notes
--- error: case.sql:2:1: UNION ALL of grouped queries is not built yet; unite the records and group them then: SELECT ... FROM (SELECT ... UNION ALL SELECT ...) GROUP BY ...
+-- error: case.sql:2:1: UNION ALL of grouped queries is not built yet; combine the records first, then group them: SELECT ... FROM (SELECT ... UNION ALL SELECT ...) GROUP BY ...
 
 -- case: what stands over groups obeys the rules of one SELECT
 CREATE MATERIALIZED VIEW v AS

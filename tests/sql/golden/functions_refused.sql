@@ -47,5 +47,5 @@ SELECT rowtime AS a FROM orders
 CREATE MATERIALIZED VIEW v AS
 SELECT buyer->name AS a, upper(buyer->name) AS b, body->>'a' AS c FROM orders
 -- error: case.sql:2:13: a field of a STRUCT is written with a dot: s.field; for one of a JSON text write get_json_object with its path, such as '$.field'
--- error: case.sql:2:37: -> makes a function, which this does not take; a field is written with a dot: s.field
+-- error: case.sql:2:37: -> makes a lambda, which is not allowed here; a field is written with a dot: s.field
 -- error: case.sql:2:55: a field of a STRUCT is written with a dot: s.field; for one of a JSON text write get_json_object with its path, such as '$.field'

@@ -3,7 +3,7 @@ CREATE STREAM s (`_x` INT, `` INT, `a``b` INT, `éééééééééééééééé
 CREATE MATERIALIZED VIEW v AS SELECT text AS `_y`, text AS ` ` FROM notes
 -- error: case.sql:1:18: column name _x: names that start with _ are reserved; drop the underscore
 -- error: case.sql:1:28: column name '': write at least one letter
--- error: case.sql:1:36: column name 'a`b': control characters and backquotes are not possible in names
+-- error: case.sql:1:36: column name 'a`b': control characters and backquotes are not allowed in names
 -- error: case.sql:1:48: column name 'ééééééééééééééééééééééééééééééééé' has 66 bytes in UTF-8; at most 63 are allowed
 -- error: case.sql:1:89: column name ' ': write at least one letter
 -- error: case.sql:2:46: output name _y: names that start with _ are reserved; drop the underscore; write AS y

@@ -3,7 +3,7 @@ CREATE VIEW a AS SELECT x FROM b;
 CREATE VIEW b AS SELECT x FROM c UNION ALL SELECT text FROM notes;
 CREATE STREAM c AS SELECT x FROM a;
 CREATE MATERIALIZED VIEW v AS SELECT y FROM b
--- error: case.sql:1:13: definitions cannot read each other in a circle: a reads b, b reads c, c reads a; let one of them read a stream instead
+-- error: case.sql:1:13: definitions cannot form a cycle: a reads b, b reads c, c reads a; let one of them read a stream instead
 
 -- case: a definition that reads itself
 CREATE VIEW a AS SELECT x FROM a
@@ -14,15 +14,15 @@ CREATE VIEW a AS SELECT x FROM b;
 CREATE VIEW b AS SELECT x FROM a;
 CREATE VIEW c AS SELECT x FROM d;
 CREATE VIEW d AS SELECT x FROM c JOIN a ON c.x = a.x
--- error: case.sql:1:13: definitions cannot read each other in a circle: a reads b, b reads a; let one of them read a stream instead
--- error: case.sql:3:13: definitions cannot read each other in a circle: c reads d, d reads c; let one of them read a stream instead
+-- error: case.sql:1:13: definitions cannot form a cycle: a reads b, b reads a; let one of them read a stream instead
+-- error: case.sql:3:13: definitions cannot form a cycle: c reads d, d reads c; let one of them read a stream instead
 
 -- case: two definitions of one name
 CREATE VIEW notes AS SELECT id FROM payments;
 CREATE VIEW w AS SELECT id FROM payments;
 CREATE MATERIALIZED VIEW w AS SELECT id FROM payments
--- error: case.sql:1:1: notes is defined at streams.sql:8:1 already (streams, views and sinks share their names; upper and lower case do not count); rename one
--- error: case.sql:3:1: w is defined at case.sql:2:1 already (streams, views and sinks share their names; upper and lower case do not count); rename one
+-- error: case.sql:1:1: notes is defined at streams.sql:8:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
+-- error: case.sql:3:1: w is defined at case.sql:2:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
 
 -- case: a definition that was refused does not make its readers look wrong
 CREATE VIEW a AS SELECT idd AS x FROM payments;
@@ -42,8 +42,8 @@ CREATE MATERIALIZED VIEW v AS SELECT holder FROM cards UNION ALL SELECT holder F
 CREATE VIEW a AS SELECT x FROM gone;
 CREATE MATERIALIZED VIEW v AS SELECT x FROM gone;
 CREATE VIEW gane AS SELECT text AS x FROM notes
--- error: case.sql:1:32: there is no stream or view gone (did you mean gane?); define it with CREATE STREAM or CREATE VIEW, or correct its name
--- error: case.sql:2:45: there is no stream or view gone (did you mean gane?); define it with CREATE STREAM or CREATE VIEW, or correct its name
+-- error: case.sql:1:32: there is no stream or view gone (did you mean gane?); define it with CREATE STREAM or CREATE VIEW, or correct its name; 2 definitions read it: a, v
+-- error: case.sql:2:45: there is no stream or view gone (did you mean gane?); define it with CREATE STREAM or CREATE VIEW, or correct its name; 2 definitions read it: a, v
 
 -- case: a materialized view over a materialized view, and over a sink
 CREATE MATERIALIZED VIEW v AS SELECT text FROM notes;
@@ -55,7 +55,7 @@ CREATE VIEW u AS SELECT text FROM s
 
 -- case: a stream of groups
 CREATE STREAM s AS SELECT text, count(*) AS n FROM notes GROUP BY text
--- error: case.sql:1:15: the rows of a stream are records, and those of s are groups, which change; write CREATE MATERIALIZED VIEW, or CREATE VIEW for a name alone
+-- error: case.sql:1:15: s is grouped, and the rows of a stream are records, not groups; write CREATE MATERIALIZED VIEW, or CREATE VIEW for a name alone
 
 -- case: a stream that is written to a topic
 CREATE STREAM s WITH (topic = 'loud') AS SELECT upper(text) AS text FROM notes;
@@ -83,14 +83,14 @@ CREATE VIEW w ('a') AS SELECT text FROM notes
 -- error: case.sql:1:13: view name _v: names that start with _ are reserved; drop the underscore
 -- error: case.sql:2:15: stream name headrace_s: names that start with headrace are reserved; choose another
 -- error: case.sql:3:16: v has 1 column, and the list names 2; write one name for each
--- error: case.sql:4:16: only names may stand here, one for each column of the query; write CREATE VIEW w AS SELECT ...
+-- error: case.sql:4:16: only names are allowed here, one for each column of the query; write CREATE VIEW w AS SELECT ...
 
 -- case: no query
 CREATE VIEW v;
 CREATE VIEW w AS;
 CREATE VIEW u AS INSERT INTO notes VALUES (1);
 CREATE VIEW t SELECT text FROM notes
--- error: case.sql:1:13: AS is expected here, but nothing follows; write CREATE VIEW v AS SELECT ...
--- error: case.sql:2:15: SELECT is expected here, but nothing follows; write CREATE VIEW w AS SELECT ...
+-- error: case.sql:1:13: AS is expected here, but the statement ends; write CREATE VIEW v AS SELECT ...
+-- error: case.sql:2:15: SELECT is expected here, but the statement ends; write CREATE VIEW w AS SELECT ...
 -- error: case.sql:3:18: SELECT is expected here, not INSERT; write CREATE VIEW u AS SELECT ...
 -- error: case.sql:4:15: AS is expected here, not SELECT; write CREATE VIEW t AS SELECT ...

@@ -61,5 +61,5 @@ SELECT _ofset AS o FROM orders
 -- case: the fields of a struct with the same names
 CREATE MATERIALIZED VIEW v AS
 SELECT buyer.*, buyer.* FROM orders
--- error: case.sql:2:17: output Name stands twice (upper and lower case do not count); rename one
--- error: case.sql:2:17: output home stands twice (upper and lower case do not count); rename one
+-- error: case.sql:2:17: output Name occurs twice (names are not case-sensitive); rename one
+-- error: case.sql:2:17: output home occurs twice (names are not case-sensitive); rename one

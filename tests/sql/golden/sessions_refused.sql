@@ -41,7 +41,7 @@ SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts
 -- case: a session with a slide
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts, '5 minutes', '1 minute')
--- error: case.sql:2:96: session_window() takes the time, gap and nothing more; write session_window(ts, '5 minutes')
+-- error: case.sql:2:96: session_window() takes the time, gap and no other arguments; write session_window(ts, '5 minutes')
 
 -- case: a window and a session
 CREATE MATERIALIZED VIEW v AS
@@ -51,7 +51,7 @@ SELECT window.start AS s, count(*) AS n FROM payments GROUP BY window(ts, '1 day
 -- case: a session outside of GROUP BY
 CREATE MATERIALIZED VIEW v AS
 SELECT session_window(ts, '5 minutes') AS s, count(*) AS n FROM payments GROUP BY country
--- error: case.sql:2:8: session_window() belongs into GROUP BY; here write window.start or window.end
+-- error: case.sql:2:8: session_window() belongs in GROUP BY; here write window.start or window.end
 
 -- case: a session within an expression
 CREATE MATERIALIZED VIEW v AS
@@ -68,7 +68,6 @@ CREATE MATERIALIZED VIEW v AS
 SELECT session_window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts, '5 minutes')
 -- error: case.sql:2:8: a session's start and end are window.start and window.end here, too
 
-
 -- case: a key over a session's end in GROUP BY
 CREATE MATERIALIZED VIEW v AS
 SELECT count(*) AS n FROM payments GROUP BY session_window(ts, '5 minutes'), hour(window.end)
@@ -77,19 +76,19 @@ SELECT count(*) AS n FROM payments GROUP BY session_window(ts, '5 minutes'), hou
 -- case: a session with a time zone
 CREATE MATERIALIZED VIEW v WITH (time_zone = 'Europe/Berlin') AS
 SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts, '1 day')
--- error: case.sql:1:46: time_zone says when days begin, and a session begins with its first record, whatever the day; remove time_zone
+-- error: case.sql:1:46: time_zone has no effect on a session, which begins with its first record; remove time_zone
 
 -- case: a retention shorter than the lateness and the gap
 CREATE MATERIALIZED VIEW v WITH (allowed_lateness = '10 minutes', retention = '14 minutes') AS
 SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts, '5 minutes')
--- error: case.sql:1:79: retention is shorter than allowed_lateness and the session's gap together: a session would leave while a record that is in time can still extend it; write a retention of at least their sum
+-- error: case.sql:1:79: retention is shorter than allowed_lateness and the session's gap together: a session would be removed while a record in time can still extend it; write a retention of at least their sum
 
 -- case: a retention shorter than the gap alone
 CREATE MATERIALIZED VIEW v WITH (retention = '4 minutes') AS
 SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts, '5 minutes')
--- error: case.sql:1:46: retention is shorter than allowed_lateness and the session's gap together: a session would leave while a record that is in time can still extend it; write a retention of at least their sum
+-- error: case.sql:1:46: retention is shorter than allowed_lateness and the session's gap together: a session would be removed while a record in time can still extend it; write a retention of at least their sum
 
 -- case: late records that are folded, and a retention shorter than the gap
 CREATE MATERIALIZED VIEW v WITH (late = 'fold', retention = '4 minutes') AS
 SELECT window.start AS s, count(*) AS n FROM payments GROUP BY session_window(ts, '5 minutes')
--- error: case.sql:1:61: retention is shorter than the session's gap: a session would leave while a record that is in time can still extend it; write a retention of at least the gap
+-- error: case.sql:1:61: retention is shorter than the session's gap: a session would be removed while a record in time can still extend it; write a retention of at least the gap

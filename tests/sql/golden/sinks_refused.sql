@@ -5,9 +5,9 @@ CREATE SINK a FROM;
 CREATE SINK a FROM (SELECT 1);
 CREATE SINK a FROM v AS SELECT 1;
 CREATE SINK a FROM v WITH (topc = 'x')
--- error: case.sql:1:8: the name of the sink is expected here, but nothing follows
--- error: case.sql:2:13: FROM is expected here, but nothing follows; write CREATE SINK a FROM view WITH (topic = '...')
--- error: case.sql:3:15: the name of the view is expected here, but nothing follows
+-- error: case.sql:1:8: the name of the sink is expected here, but the statement ends
+-- error: case.sql:2:13: FROM is expected here, but the statement ends; write CREATE SINK a FROM view WITH (topic = '...')
+-- error: case.sql:3:15: the name of the view is expected here, but the statement ends
 -- error: case.sql:4:20: a sink takes a view by its name; write the query as CREATE MATERIALIZED VIEW, and the sink FROM that
 -- error: case.sql:5:22: the statement should end here, not AS; write ; between statements
 -- error: case.sql:6:1: sink a is fed by v, which is not a view
@@ -31,10 +31,10 @@ CREATE SINK a FROM v WITH (mode = 'upsrt');
 CREATE SINK b FROM v WITH (topic = 'no topic');
 CREATE SINK c FROM v WITH (topic = 'headrace.time');
 CREATE SINK d FROM v WITH (topic = 'v.dead')
--- error: case.sql:3:35: mode 'upsrt' is not known (did you mean upsert?); write 'upsert' (the newest row of a key, and a tombstone for one that is gone) or 'retract' (what no longer holds is told too)
+-- error: case.sql:3:35: mode 'upsrt' is not known (did you mean upsert?); write 'upsert' (the newest row of a key, and a tombstone for one that is gone) or 'retract' (what no longer holds is sent too)
 -- error: case.sql:4:36: topic 'no topic': a topic has 1 to 249 letters, digits, dots, underscores and dashes
--- error: case.sql:5:36: topic headrace.time: topics that start with headrace. are the engine's own
--- error: case.sql:6:1: sink d writes to v.dead, where this project puts records aside; choose another topic
+-- error: case.sql:5:36: topic headrace.time: topics that start with headrace. are reserved for the engine; choose another
+-- error: case.sql:6:1: sink d writes to v.dead, a side topic of this project; choose another topic
 
 -- case: two sinks of one name, or into one topic
 CREATE STREAM s (a INT);
@@ -43,9 +43,9 @@ CREATE SINK a FROM v WITH (topic = 'x');
 CREATE SINK A FROM v WITH (topic = 'y');
 CREATE SINK b FROM v WITH (topic = 'x');
 CREATE SINK v FROM v WITH (topic = 'z')
--- error: case.sql:4:1: A is defined at case.sql:3:1 already (streams, views and sinks share their names; upper and lower case do not count); rename one
--- error: case.sql:5:1: sink b writes to x, as a at case.sql:3:1 does; nobody could tell their rows apart, so give each its own topic
--- error: case.sql:6:1: v is defined at case.sql:2:1 already (streams, views and sinks share their names; upper and lower case do not count); rename one
+-- error: case.sql:4:1: A is defined at case.sql:3:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
+-- error: case.sql:5:1: sink b writes to x, as a at case.sql:3:1 does; their rows could not be told apart, so give each its own topic
+-- error: case.sql:6:1: v is defined at case.sql:2:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
 
 -- case: rows that would come back
 CREATE STREAM s (a INT) WITH (topic = 'one');
@@ -54,8 +54,8 @@ CREATE MATERIALIZED VIEW v AS SELECT a FROM s;
 CREATE MATERIALIZED VIEW u AS SELECT a FROM r;
 CREATE SINK a FROM v WITH (topic = 'two');
 CREATE SINK b FROM u WITH (topic = 'one')
--- error: case.sql:5:1: sink a writes to two, which feeds the very view it comes from: its rows would come back for ever; choose another topic
--- error: case.sql:6:1: sink b writes to one, which feeds the very view it comes from: its rows would come back for ever; choose another topic
+-- error: case.sql:5:1: sink a writes to two, which feeds the view that it comes from: its rows would come back endlessly; choose another topic
+-- error: case.sql:6:1: sink b writes to one, which feeds the view that it comes from: its rows would come back endlessly; choose another topic
 
 -- case: keys with two parts of one name
 CREATE STREAM s (a INT, b INT, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts);

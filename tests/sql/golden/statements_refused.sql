@@ -9,10 +9,10 @@ SET a = 1
 -- error: case.sql:1:1: DROP is not a definition; delete the statement that creates it
 -- error: case.sql:2:1: ALTER is not a definition; edit the statement that creates it
 -- error: case.sql:3:1: INSERT is not a definition; append records with `headrace append`, and write a query that feeds a stream as CREATE STREAM name AS SELECT ...
--- error: case.sql:4:1: a query alone defines nothing; ask it with `headrace sql`, or write CREATE MATERIALIZED VIEW name AS before it
--- error: case.sql:5:1: a query alone defines nothing; ask it with `headrace sql`, or write CREATE MATERIALIZED VIEW name AS before it
+-- error: case.sql:4:1: a query by itself is not a definition; run it with `headrace sql`, or write CREATE MATERIALIZED VIEW name AS before it
+-- error: case.sql:5:1: a query by itself is not a definition; run it with `headrace sql`, or write CREATE MATERIALIZED VIEW name AS before it
 -- error: case.sql:6:1: this is not a definition; write CREATE STREAM ..., CREATE VIEW ... AS SELECT ..., CREATE MATERIALIZED VIEW ... AS SELECT ... or CREATE SINK ...
--- error: case.sql:7:1: settings belong into headrace.toml
+-- error: case.sql:7:1: SET is not a definition; write settings in headrace.toml
 
 -- case: tables, sinks and plain views
 CREATE TABLE cards (card STRING PRIMARY KEY);
@@ -25,7 +25,7 @@ CREATE STREAM IF NOT EXISTS a (x INT)
 -- error: case.sql:3:18: FROM is missing; write SELECT ... FROM <stream>
 -- error: case.sql:4:42: FROM is missing; write SELECT ... FROM <stream>
 -- error: case.sql:5:8: CREATE INDEX is not known; write CREATE STREAM ..., CREATE VIEW ... AS SELECT ..., CREATE MATERIALIZED VIEW ... AS SELECT ... or CREATE SINK ...
--- error: case.sql:6:15: IF NOT EXISTS is not needed: definitions say what is; remove it
+-- error: case.sql:6:15: IF NOT EXISTS is not needed; remove it
 
 -- case: nothing after CREATE
 CREATE
@@ -33,11 +33,11 @@ CREATE
 
 -- case: a quote without an end
 CREATE STREAM a (x INT) WITH (topic = 'a)
--- error: case.sql:1:39: cannot be read from here: a quote or comment that opens has no end
+-- error: case.sql:1:39: the quote or comment that begins here is never closed
 
 -- case: a comment without an end
 CREATE STREAM a (x INT); /* CREATE
--- error: case.sql:1:26: cannot be read from here: a quote or comment that opens has no end
+-- error: case.sql:1:26: the quote or comment that begins here is never closed
 
 -- case: a statement after the statement
 CREATE STREAM a (x INT) CREATE STREAM b (x INT)

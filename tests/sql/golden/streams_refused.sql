@@ -8,7 +8,7 @@ CREATE STREAM a (x INT) WITH (versioned = 'true')
 
 -- case: an option stands twice
 CREATE STREAM a (x INT) WITH (topic = 'a', TOPIC = 'b')
--- error: case.sql:1:44: option topic stands twice; keep one
+-- error: case.sql:1:44: option topic occurs twice; keep one
 
 -- case: an option without quotes
 CREATE STREAM a (x INT) WITH (topic = a)
@@ -36,11 +36,11 @@ CREATE STREAM a (x INT) WITH (topic = 'a b')
 
 -- case: a topic of the engine
 CREATE STREAM a (x INT) WITH (topic = 'headrace.time')
--- error: case.sql:1:39: topic headrace.time: topics that start with headrace. are the engine's own
+-- error: case.sql:1:39: topic headrace.time: topics that start with headrace. are reserved for the engine; choose another
 
 -- case: the stream's own dead letters
 CREATE STREAM a (x INT) WITH (topic = 'a.dead')
--- error: case.sql:1:1: stream a reads a.dead, where this project puts records aside: what it puts there would come back to it; read it from another project
+-- error: case.sql:1:1: stream a reads a.dead, a side topic of this project: the records that are put aside there would come back; read it from another project
 
 -- case: an empty topic
 CREATE STREAM a (x INT) WITH (topic = '')
@@ -70,7 +70,7 @@ CREATE STREAM a (x, y INT)
 
 -- case: a column stands twice
 CREATE STREAM a (x INT, X STRING)
--- error: case.sql:1:25: column X stands twice (upper and lower case do not count); rename one
+-- error: case.sql:1:25: column X occurs twice (names are not case-sensitive); rename one
 
 -- case: a reserved column
 CREATE STREAM a (_closed BOOLEAN)
@@ -88,7 +88,7 @@ CREATE STREAM a ()
 
 -- case: a comma too many
 CREATE STREAM a (x INT,)
--- error: case.sql:1:15: a column of a is missing; remove the comma that has none
+-- error: case.sql:1:15: there is an empty column in a; remove the extra comma
 
 -- case: no parentheses
 CREATE STREAM a WITH (topic = 'a')
@@ -118,11 +118,11 @@ CREATE STREAM (x INT)
 
 -- case: a name that is taken
 CREATE STREAM Payments (x INT)
--- error: case.sql:1:1: Payments is defined at streams.sql:1:1 already (streams, views and sinks share their names; upper and lower case do not count); rename one
+-- error: case.sql:1:1: Payments is defined at streams.sql:1:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
 
 -- case: a view with the name of a stream
 CREATE MATERIALIZED VIEW notes AS SELECT text FROM notes
--- error: case.sql:1:1: notes is defined at streams.sql:8:1 already (streams, views and sinks share their names; upper and lower case do not count); rename one
+-- error: case.sql:1:1: notes is defined at streams.sql:8:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
 
 -- case: a watermark on an unknown column
 CREATE STREAM a (time TIMESTAMP NOT NULL, WATERMARK FOR tme AS tme)
@@ -147,11 +147,11 @@ CREATE STREAM c (x INT) WITH (idle_timeout = '-1 minute')
 
 -- case: an adaptive watermark with a share in quotes
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE ('0.5', MAX INTERVAL 5 MINUTES))
--- error: case.sql:1:69: the share stands without quotes; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:1:69: the share is written without quotes; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
 
 -- case: an adaptive watermark that says nothing
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE)
--- error: case.sql:1:59: ADAPTIVE says neither share nor longest delay; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:1:59: ADAPTIVE needs a share and a longest delay; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
 
 -- case: an adaptive watermark with one value
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.9))
@@ -181,7 +181,7 @@ CREATE STREAM e (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.99, MAX IN
 -- error: case.sql:2:79: INTERVAL is expected here, not 5; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
 -- error: case.sql:3:75: the longest delay must be positive; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
 -- error: case.sql:4:88: the watermark's delay: '1 MONTH': a month has no fixed length; write days, such as '30 days'
--- error: case.sql:5:95: after ADAPTIVE (...) nothing may stand, not -; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
+-- error: case.sql:5:95: the clause ends with ADAPTIVE (...), not -; write WATERMARK FOR t AS ADAPTIVE (0.999, MAX INTERVAL 5 MINUTES): the share of the records that shall come in time, and the longest delay
 
 -- case: two watermarks
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t, WATERMARK FOR t AS t)
@@ -193,7 +193,7 @@ CREATE STREAM a (t TIMESTAMP NOT NULL, u INT, WATERMARK FOR t AS u)
 
 -- case: a watermark that adds
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t + INTERVAL 1 SECOND)
--- error: case.sql:1:61: only - INTERVAL may stand here, not +; write WATERMARK FOR t AS t - INTERVAL 30 SECONDS
+-- error: case.sql:1:61: only - INTERVAL is allowed here, not +; write WATERMARK FOR t AS t - INTERVAL 30 SECONDS
 
 -- case: a watermark without INTERVAL
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - 5)
@@ -201,7 +201,7 @@ CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - 5)
 
 -- case: a watermark without AS
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t)
--- error: case.sql:1:54: AS is expected here, but nothing follows; write WATERMARK FOR t AS t - INTERVAL 30 SECONDS
+-- error: case.sql:1:54: AS is expected here, but the statement ends; write WATERMARK FOR t AS t - INTERVAL 30 SECONDS
 
 -- case: a delay in months
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t - INTERVAL 1 MONTH)
@@ -229,7 +229,7 @@ CREATE STREAM a (x INT FROM '$', y INT FROM '$.a[*]', z INT FROM '$[0]', u INT F
 -- error: case.sql:1:45: column y: '$.a[*]' is not a path: unexpected '[*]'; write a key, or a path such as '$.meta.ts' or '$.items[0].price'
 -- error: case.sql:1:66: column z: '$[0]' is not a path: a record is an object; begin with a key
 -- error: case.sql:1:85: column u: a text follows FROM, not key; write u TYPE FROM 'key', or FROM '$.path.to.it'
--- error: case.sql:1:96: column v: a text follows FROM, but nothing follows; write v TYPE FROM 'key', or FROM '$.path.to.it'
+-- error: case.sql:1:96: column v: a text follows FROM, but the statement ends; write v TYPE FROM 'key', or FROM '$.path.to.it'
 -- error: case.sql:1:113: column w: '' names no part of a record; write a key, or a path such as '$.meta.ts' or '$.items[0].price'
 
 -- case: formats that are none

@@ -21,7 +21,7 @@ SELECT window_start, count(*) AS n FROM CUMULATE(TABLE orders, DESCRIPTOR(ts), '
 -- case: WHERE over the window of the groups
 CREATE MATERIALIZED VIEW v AS
 SELECT window_start, count(*) AS n FROM TUMBLE(TABLE orders, DESCRIPTOR(ts), '1 minute') WHERE window_start > TIMESTAMP '2026-01-01 00:00:00' GROUP BY window_start, window_end
--- error: case.sql:2:96: the window is that of the groups, which WHERE does not know; write HAVING window_start > ...
+-- error: case.sql:2:96: WHERE is evaluated before records are grouped by the window; write HAVING window_start > ...
 
 -- case: another column than the event time
 CREATE MATERIALIZED VIEW v AS
@@ -66,7 +66,7 @@ SELECT window_start FROM TUMBLE(DATA => TABLE orders, TIMECOL => DESCRIPTOR(ts),
 -- case: a slide that is longer than the size
 CREATE MATERIALIZED VIEW v AS
 SELECT window_start FROM HOP(TABLE orders, DESCRIPTOR(ts), '10 minutes', '1 minute')
--- error: case.sql:2:26: HOP takes the slide first, then the size; turn them around
+-- error: case.sql:2:26: HOP takes the slide first, then the size; swap them
 
 -- case: a month
 CREATE MATERIALIZED VIEW v AS
@@ -101,9 +101,9 @@ SELECT TUMBLE_START(ts, INTERVAL '2' MINUTE) AS s FROM orders
 -- case: a window column that is not grouped by
 CREATE MATERIALIZED VIEW v AS
 SELECT tumble(interval '1 hour') AS w, count(*) AS n FROM orders GROUP BY shop
--- error: case.sql:2:8: tumble() belongs into GROUP BY; here write window.start or window.end
+-- error: case.sql:2:8: tumble() belongs in GROUP BY; here write window.start or window.end
 
 -- case: a window within an expression
 CREATE MATERIALIZED VIEW v AS
 SELECT upper(tumble(interval '1 hour')) AS w, count(*) AS n FROM orders GROUP BY 1
--- error: case.sql:2:14: tumble() belongs into GROUP BY; here write window.start or window.end
+-- error: case.sql:2:14: tumble() belongs in GROUP BY; here write window.start or window.end

@@ -4,15 +4,15 @@ CREATE STREAM a (id STRING NOT NULL, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS 
 
 -- case: a horizon without a unique id
 CREATE STREAM a (id STRING NOT NULL, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts) WITH (unique_within = '1 hour')
--- error: case.sql:1:107: unique_within of a says nothing without a unique id; write unique = '<column>' as well, or remove it
+-- error: case.sql:1:107: unique_within of a has no effect without a unique id; write unique = '<column>' as well, or remove it
 
 -- case: a place for duplicates without a unique id
 CREATE STREAM a (id STRING NOT NULL, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts) WITH (duplicates = 'topic')
--- error: case.sql:1:104: duplicates of a says nothing without a unique id; write unique = '<column>' as well, or remove it
+-- error: case.sql:1:104: duplicates of a has no effect without a unique id; write unique = '<column>' as well, or remove it
 
 -- case: a horizon of nothing
 CREATE STREAM a (id STRING NOT NULL, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts) WITH (unique = 'id', unique_within = '0 seconds')
--- error: case.sql:1:122: unique_within: '0 seconds' is no time at all, and nothing would be a duplicate; write how long ids are remembered, such as '1 hour'
+-- error: case.sql:1:122: unique_within: '0 seconds' is not positive, so no record would be a duplicate; write how long ids are remembered, such as '1 hour'
 
 -- case: a negative horizon
 CREATE STREAM a (id STRING NOT NULL, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts) WITH (unique = 'id', unique_within = '-1 hour')
@@ -32,20 +32,20 @@ CREATE STREAM a (id STRING, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts) WITH 
 
 -- case: a unique id of a type whose values may look the same and differ
 CREATE STREAM a (id DOUBLE NOT NULL, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts) WITH (unique = 'id', unique_within = '1 hour')
--- error: case.sql:1:100: unique 'id': DOUBLE does not say when two values are the same; write id STRING NOT NULL, which takes any value as its text
+-- error: case.sql:1:100: unique 'id': values of DOUBLE cannot be compared exactly; write id STRING NOT NULL, which takes any value as its text
 
 -- case: a unique id of several values
 CREATE STREAM a (id ARRAY<STRING> NOT NULL, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts) WITH (unique = 'id', unique_within = '1 hour')
--- error: case.sql:1:107: unique 'id': ARRAY<STRING> does not say when two values are the same; write id STRING NOT NULL, which takes any value as its text
+-- error: case.sql:1:107: unique 'id': values of ARRAY<STRING> cannot be compared exactly; write id STRING NOT NULL, which takes any value as its text
 
 -- case: a unique id without an event time, and several problems at once
 CREATE STREAM a (id MAP<STRING, INT>) WITH (unique = 'id', unique_within = '0 days', duplicates = 'keep')
--- error: case.sql:1:54: unique 'id': MAP<STRING, INT> does not say when two values are the same; write id STRING NOT NULL, which takes any value as its text
+-- error: case.sql:1:54: unique 'id': values of MAP<STRING, INT> cannot be compared exactly; write id STRING NOT NULL, which takes any value as its text
 -- error: case.sql:1:54: unique needs the event time of a, whose clock measures how long ids are remembered; add to its columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS
--- error: case.sql:1:76: unique_within: '0 days' is no time at all, and nothing would be a duplicate; write how long ids are remembered, such as '1 hour'
+-- error: case.sql:1:76: unique_within: '0 days' is not positive, so no record would be a duplicate; write how long ids are remembered, such as '1 hour'
 -- error: case.sql:1:99: duplicates = 'keep' is not known; write 'drop', which counts them, or 'topic', which also keeps them in a.duplicate
 
 -- case: the topic of duplicates is read by the same project
 CREATE STREAM a (id STRING NOT NULL, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts) WITH (unique = 'id', unique_within = '1 hour', duplicates = 'topic');
 CREATE STREAM b (id STRING) WITH (topic = 'a.duplicate')
--- error: case.sql:2:1: stream b reads a.duplicate, where this project puts records aside: what it puts there would come back to it; read it from another project
+-- error: case.sql:2:1: stream b reads a.duplicate, a side topic of this project: the records that are put aside there would come back; read it from another project

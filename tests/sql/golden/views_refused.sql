@@ -129,7 +129,7 @@ SELECT count(*) FROM payments
 -- case: an output stands twice
 CREATE MATERIALIZED VIEW v AS
 SELECT id, card AS ID FROM payments
--- error: case.sql:2:20: output ID stands twice (upper and lower case do not count); rename one
+-- error: case.sql:2:20: output ID occurs twice (names are not case-sensitive); rename one
 
 -- case: a reserved output
 CREATE MATERIALIZED VIEW v AS
@@ -160,7 +160,7 @@ SELECT card, count(*) AS n FROM payments
 -- case: aggregates of aggregates
 CREATE MATERIALIZED VIEW v AS
 SELECT sum(count(*)) AS a FROM payments
--- error: case.sql:2:8: sum() of an aggregate is not possible; remove one of the two
+-- error: case.sql:2:8: sum() cannot take another aggregate; remove one of the two
 
 -- case: aggregates in WHERE
 CREATE MATERIALIZED VIEW v AS
@@ -177,7 +177,7 @@ CREATE MATERIALIZED VIEW v AS
 SELECT sum() AS a, count(id, card) AS b, sum(*) AS c FROM payments
 -- error: case.sql:2:8: sum() takes exactly one argument
 -- error: case.sql:2:20: count() takes exactly one argument
--- error: case.sql:2:42: sum(*) means nothing; write a column, or count(*)
+-- error: case.sql:2:42: sum(*) is not allowed; write a column, or count(*)
 
 -- case: a star in a grouped view
 CREATE MATERIALIZED VIEW v AS
@@ -207,7 +207,7 @@ SELECT window, count(*) AS n FROM payments GROUP BY window(ts, '1 minute')
 -- case: window.start without a window
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY card
--- error: case.sql:2:8: window stands for nothing here; add GROUP BY window(<event time>, '1 minute')
+-- error: case.sql:2:8: there is no window here; add GROUP BY window(<event time>, '1 minute')
 
 -- case: lateness without a window
 CREATE MATERIALIZED VIEW v WITH (allowed_lateness = '1 minute') AS
@@ -229,7 +229,7 @@ SELECT card FROM payments
 -- case: HAVING without groups
 CREATE MATERIALIZED VIEW v AS
 SELECT card FROM payments HAVING card = 'x'
--- error: case.sql:2:34: HAVING without GROUP BY filters nothing; write WHERE
+-- error: case.sql:2:34: HAVING needs GROUP BY or an aggregate; write WHERE
 
 -- case: HAVING on a name that is an output and a column
 CREATE MATERIALIZED VIEW v AS
@@ -254,12 +254,12 @@ SELECT 1 AS a
 -- case: nothing selected
 CREATE MATERIALIZED VIEW v AS
 SELECT FROM payments
--- error: case.sql:2:1: nothing stands after SELECT; write what it is about
+-- error: case.sql:2:1: an expression is missing after SELECT; write one
 
 -- case: nothing after WHERE
 CREATE MATERIALIZED VIEW v AS
 SELECT id FROM payments WHERE
--- error: case.sql:2:25: nothing stands after WHERE; write what it is about
+-- error: case.sql:2:25: an expression is missing after WHERE; write one
 
 -- case: clauses in the wrong order
 CREATE MATERIALIZED VIEW v AS
@@ -269,7 +269,7 @@ SELECT country FROM payments GROUP BY country WHERE id = 'x'
 -- case: a clause stands twice
 CREATE MATERIALIZED VIEW v AS
 SELECT id FROM payments WHERE id = 'x' WHERE id = 'y'
--- error: case.sql:2:40: WHERE stands twice; keep one
+-- error: case.sql:2:40: WHERE occurs twice; keep one
 
 -- case: expressions that cannot be read
 CREATE MATERIALIZED VIEW v AS
@@ -338,7 +338,7 @@ SELECT window.start AS w, count(*) AS n FROM s GROUP BY window(t, '1 minute')
 -- case: scripts
 CREATE MATERIALIZED VIEW v AS
 SELECT TRANSFORM(id) USING 'cat' AS a FROM payments
--- error: case.sql:2:8: only expressions may stand here, no statements
+-- error: case.sql:2:8: only expressions are allowed here, not statements
 
 -- case: expressions that start in the middle
 CREATE MATERIALIZED VIEW v AS
@@ -349,8 +349,8 @@ SELECT id, ALL card FROM payments WHERE AS id
 -- case: stars and commas within expressions
 CREATE MATERIALIZED VIEW v AS
 SELECT struct(*) AS a, count(p.*) AS b FROM payments p WHERE id = 1, 2
--- error: case.sql:2:8: * cannot stand within an expression; name columns
--- error: case.sql:2:30: * cannot stand within an expression; name columns
+-- error: case.sql:2:8: * is not allowed within an expression; name the columns
+-- error: case.sql:2:30: * is not allowed within an expression; name the columns
 -- error: case.sql:2:68: one expression is expected here; remove the comma
 
 -- case: a watermark of what has none, or of too much
@@ -361,7 +361,7 @@ CREATE MATERIALIZED VIEW two AS SELECT watermark(a) AS w FROM timed;
 CREATE MATERIALIZED VIEW three AS SELECT a, watermark() AS w, count(*) AS n FROM timed GROUP BY a
 -- error: case.sql:3:62: watermark() needs the event time of timeless, which has none; add to its columns: WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS
 -- error: case.sql:4:40: watermark() takes no argument: it is the watermark of the record itself
--- error: case.sql:5:45: watermark() is a record's own, and a row has many of them; write max(watermark()), or look at _closed when you read the view
+-- error: case.sql:5:45: watermark() belongs to a single record, and a row has many records; write max(watermark()), or look at _closed when you read the view
 
 -- case: columns of what is joined are no further problem
 CREATE MATERIALIZED VIEW v AS
@@ -412,8 +412,8 @@ CREATE MATERIALIZED VIEW zz AS SELECT id FROM payments) WHERE id = 'x'
 -- error: case.sql:3:55: PIVOT is not built yet; write it when you read the view
 -- error: case.sql:4:58: a column list gives names to the columns of a query, and payments has its own; write SELECT a AS b
 -- error: case.sql:4:64: CLUSTER BY is not part of a view; remove it
--- error: case.sql:5:56: FROM must stand right after the columns of SELECT
--- error: case.sql:6:55: ) closes nothing; remove it
+-- error: case.sql:5:56: FROM must follow the columns of SELECT
+-- error: case.sql:6:55: this ) closes no bracket; remove it
 
 -- case: FROM that is none
 CREATE MATERIALIZED VIEW v AS SELECT id FROM WHERE id = 'x';
@@ -421,7 +421,7 @@ CREATE MATERIALIZED VIEW w AS SELECT id FROM 5;
 CREATE MATERIALIZED VIEW x AS SELECT id FROM payments p q;
 CREATE MATERIALIZED VIEW y AS (SELECT id FROM payments);
 CREATE MATERIALIZED VIEW z AS SELECT id FROM payments WHERE id = 'x' JOIN notes
--- error: case.sql:1:41: nothing stands after FROM; write what it is about
+-- error: case.sql:1:41: the name of a stream is missing after FROM; write one
 -- error: case.sql:2:46: the name of a stream is expected here, not 5
 -- error: case.sql:3:57: this query cannot be read near q; check its syntax
 -- error: case.sql:5:70: joins are not built yet; join when you read the views

@@ -1,12 +1,12 @@
 -- case: the names of other systems
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY hop(ts, '10 minutes', '1 minute')
--- error: case.sql:2:64: HOP takes the slide first, then the size; turn them around
+-- error: case.sql:2:64: HOP takes the slide first, then the size; swap them
 
 -- case: a fifth argument
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '10 minutes', '1 minute', '1 second', '1 second')
--- error: case.sql:2:113: window() takes the time, size, slide, offset and nothing more; write window(ts, '1 minute')
+-- error: case.sql:2:113: window() takes the time, size, slide, offset and no other arguments; write window(ts, '1 minute')
 
 -- case: an argument that is missing
 CREATE MATERIALIZED VIEW v AS
@@ -86,12 +86,12 @@ SELECT window.start AS w, count(*) AS n FROM payments GROUP BY cumulate(ts, '7 h
 -- case: an offset as long as the slide
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 hour', '20 minutes', '20 minutes')
--- error: case.sql:2:64: the window's offset must be shorter than the time from one window to the next; write what is left of it without whole steps
+-- error: case.sql:2:64: the window's offset must be shorter than the time from one window to the next; subtract whole steps from it
 
 -- case: a negative offset as long as the size
 CREATE MATERIALIZED VIEW v AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 hour', '1 hour', '-1 hour')
--- error: case.sql:2:64: the window's offset must be shorter than the time from one window to the next; write what is left of it without whole steps
+-- error: case.sql:2:64: the window's offset must be shorter than the time from one window to the next; subtract whole steps from it
 
 -- case: too many windows for a record
 CREATE MATERIALIZED VIEW v AS
@@ -147,7 +147,7 @@ SELECT count(*) AS n FROM payments GROUP BY date_trunc('hour', window(ts, '1 min
 -- case: a window in the select list
 CREATE MATERIALIZED VIEW v AS
 SELECT window(ts, '1 minute').start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 minute')
--- error: case.sql:2:8: window() belongs into GROUP BY; here write window.start or window.end
+-- error: case.sql:2:8: window() belongs in GROUP BY; here write window.start or window.end
 
 -- case: a key over windows that overlap
 CREATE MATERIALIZED VIEW v AS
@@ -167,7 +167,7 @@ SELECT window_time(window), count(*) AS n FROM payments GROUP BY window(ts, '1 m
 -- case: window_time without a window
 CREATE MATERIALIZED VIEW v AS
 SELECT window_time(window) AS t, count(*) AS n FROM payments GROUP BY country
--- error: case.sql:2:8: window stands for nothing here; add GROUP BY window(<event time>, '1 minute')
+-- error: case.sql:2:8: there is no window here; add GROUP BY window(<event time>, '1 minute')
 
 -- case: a part that windows do not have
 CREATE MATERIALIZED VIEW v AS
@@ -212,7 +212,7 @@ SELECT country, count(*) AS n FROM payments GROUP BY country
 -- case: a retention shorter than the lateness
 CREATE MATERIALIZED VIEW v WITH (allowed_lateness = '2 days', retention = '1 day') AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 day')
--- error: case.sql:1:75: retention is shorter than allowed_lateness: a row would leave and come back with a part of its records; write a longer retention or a shorter allowed_lateness
+-- error: case.sql:1:75: retention is shorter than allowed_lateness: a row would be removed and come back with a part of its records; write a longer retention or a shorter allowed_lateness
 
 -- case: a retention without a window
 CREATE MATERIALIZED VIEW v WITH (retention = '1 day') AS
@@ -237,12 +237,12 @@ SELECT country, count(*) AS n FROM payments GROUP BY country
 -- case: a policy that is not known
 CREATE MATERIALIZED VIEW v WITH (late = 'ignore') AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 day')
--- error: case.sql:1:41: late 'ignore' is not known; write 'topic' (late records go to the topic v.late), 'drop' (they are counted and no more) or 'fold' (nothing is late while its row is kept)
+-- error: case.sql:1:41: late 'ignore' is not known; write 'topic' (late records go to the topic v.late), 'drop' (they are only counted) or 'fold' (no record is late while its row is kept)
 
 -- case: late = 'fold' and a lateness
 CREATE MATERIALIZED VIEW v WITH (late = 'fold', allowed_lateness = '1 hour') AS
 SELECT window.start AS w, count(*) AS n FROM payments GROUP BY window(ts, '1 day')
--- error: case.sql:1:68: late = 'fold' takes every record for as long as its row is kept, so allowed_lateness says nothing; remove one of the two
+-- error: case.sql:1:68: late = 'fold' takes every record for as long as its row is kept, so allowed_lateness has no effect; remove one of the two
 
 -- case: late without a window, although it is the default
 CREATE MATERIALIZED VIEW v WITH (late = 'topic') AS

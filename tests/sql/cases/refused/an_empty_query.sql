@@ -1,2 +1,2 @@
 CREATE MATERIALIZED VIEW v AS
--- error: 1:28: SELECT is expected here, but nothing follows
+-- error: 1:28: SELECT is expected here, but the statement ends

@@ -1,2 +1,2 @@
 CREATE MATERIALIZED VIEW v AS SELECT id FROM orders HAVING qty > 1
--- error: 1:60: HAVING without GROUP BY filters nothing; write WHERE
+-- error: 1:60: HAVING needs GROUP BY or an aggregate; write WHERE

@@ -1,2 +1,2 @@
 CREATE STREAM s (x INT, X STRING)
--- error: 1:25: column X stands twice (upper and lower case do not count); rename one
+-- error: 1:25: column X occurs twice (names are not case-sensitive); rename one

@@ -1,2 +1,2 @@
 CREATE MATERIALIZED VIEW v AS SELECT id FROM orders WHERE window(ts, '1 minute').start > ts
--- error: 1:59: window() belongs into GROUP BY; here write window.start or window.end
+-- error: 1:59: window() belongs in GROUP BY; here write window.start or window.end
