@@ -81,7 +81,7 @@ def test_the_settings_for_kafka_are_accepted(
     assert place.client["sasl.password"] == "secret"
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "examples" / "quickstart" / "README.md"], ids=str)
+@pytest.mark.parametrize("page", [*PAGES, *sorted(ROOT.glob("examples/*/README.md"))], ids=str)
 def test_every_link_leads_to_a_file(page: Path) -> None:
     for target in LINK.findall(page.read_text()):
         assert "://" in target or (page.parent / target).exists(), target
