@@ -1,9 +1,9 @@
 """How the workers of a run share the test files.
 
-Most files that run Spark in the test's own process go to one worker: its Spark is warm then, and
-has the cores to itself while the other worker waits for Kafka and for processes. Two at once are
-in each other's way. The files of LAST are left to the worker that is free first, to even out the
-end. The tests of a file stay together, in either case.
+Half of the files that run Spark in the test's own process go to one worker, whose Spark is warm
+then, while the others wait for Kafka and for processes. The files of LAST, which run Spark too, are
+left to the workers that are free first, to even out the end. The tests of a file stay together, in
+either case.
 
 xdist's own groups (`--dist loadgroup`) have no effect with pytest 9.
 """
@@ -16,15 +16,16 @@ from xdist.scheduler import LoadFileScheduling
 __all__ = ["BySpark", "rank"]
 
 ROOT = Path(__file__).parent.parent
-PROCESSES = "tests/cli/"  # a Spark in each of them, so that no warm one would help
-LAST = ("tests/engine/test_transcripts.py", "tests/engine/test_v", "tests/engine/test_w")
+#: A Spark in each process, so that no warm one would help; or they wait for Kafka.
+WAITING = ("tests/cli/", "tests/engine/test_on_kafka.py")
+LAST = ("tests/sql/", *(f"tests/engine/test_{letter}" for letter in "stuvw"))
 
 
 @cache
 def rank(file: str) -> int:
     """Return when a file is run: 0 for those of one worker, then the others, then the last."""
     path = ROOT / file
-    if file.startswith(PROCESSES) or "pytest.mark.spark" not in path.read_text():
+    if file.startswith(WAITING) or "pytest.mark.spark" not in path.read_text():
         return 1
     return 2 if file.startswith(LAST) else 0
 

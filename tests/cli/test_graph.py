@@ -13,6 +13,7 @@ from headrace.model.nodes import Named, Scan
 from headrace.model.nodes import Project as Select
 from headrace.model.scalars import Scalar
 from headrace.project.drawing import draw, to_dot, to_mermaid
+from headrace.sql import parse_project
 
 SQL = """\
 CREATE STREAM orders (id STRING, shop STRING) WITH (topic = 'orders.v1', format = 'json');
