@@ -40,7 +40,12 @@ HERE = Path(__file__).parent
 # Workers share the cores: Java's collector is to have no threads of its own. And Java compiles
 # quickly instead of well, because tests run much new code a few times each: 55 instead of 85
 # CPU-seconds for engine/test_aggregates.py.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+# With that alone Java has 48 MB for compiled code, which the plans of some 200 views fill; then it
+# dies with "Out of space in CodeCache".
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+)
 
 # Helper modules stand beside the tests that use them.
 for folder in HERE.iterdir():
