@@ -16,6 +16,7 @@ from headrace.engine.spark.session import start_spark
 from headrace.model.definitions import Stream, View
 from headrace.model.nodes import Aggregate, Project, Scan, Window
 from headrace.model.windows import DAY_US
+from headrace.plan.shape import shape_of
 from headrace.plan.spark import cutting as spark_cutting
 from headrace.plan.spark.windowing import judged, levels_of
 from headrace.reference.windows import OutOfRange, Span, to_us, windows_around
@@ -128,7 +129,7 @@ def ask_spark(window: Window, records: list[tuple[int, int | None]]) -> list[dic
     frame.createOrReplaceTempView("__input")
     wanted = ["place", "__late", "__corrected"]
     wanted += ["__pane", "__first", "__open", "__last"] if cut.overlaps else ["window"]
-    levels = levels_of(view, stream)
+    levels = levels_of(view, shape_of(view), stream)
     found = spark.sql(f"SELECT {', '.join(wanted)} FROM {judged(levels)} ORDER BY place").toArrow()
     if not cut.overlaps:
         rows = found.to_pylist()

@@ -30,6 +30,8 @@ FENCED = {
     KafkaError._STATE,
     KafkaError._ASSIGNMENT_LOST,
 }
+#: How long a member that is no longer of the group's generation may take to learn the new one.
+_REJOIN_S = 5.0
 _AGAIN = {
     KafkaError.REBALANCE_IN_PROGRESS,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -67,6 +69,9 @@ class Commits:
         """
         what = f"commit as {self._who}"
         deadline = time.monotonic() + self._cluster.timeout_s
+        # The group may be shared out anew at this moment, and librdkafka has yet to learn its new
+        # generation. Partitions stay ours until a poll gives them up; every try checks that.
+        rejoined = 0.0 if appends else time.monotonic() + _REJOIN_S
         while True:
             try:
                 with self._cluster.errors(what, raw=FENCED | _AGAIN):
@@ -77,7 +82,9 @@ class Commits:
                     return
             except KafkaException as error:  # the one kind that `raw` passes on
                 code = error.args[0].code()
-                if code in FENCED:
+                if code in FENCED and not (
+                    code == KafkaError.ILLEGAL_GENERATION and time.monotonic() < rejoined
+                ):
                     raise
                 if time.monotonic() > deadline:
                     raise self._cluster.translated(
