@@ -87,7 +87,7 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     return st.one_of(good, good, good, good, good, st.sampled_from(broken))
 
 
-@any_split(5)
+@any_split(3)
 @given(
     script=scripts(
         values,
@@ -121,16 +121,12 @@ def settle(h: Harness) -> None:
 
 def test_a_view_over_two_streams_is_built_anew_when_one_or_both_are_edited() -> None:
     edited = STREAMS.replace("ts - INTERVAL 5 SECONDS", "ts - INTERVAL 1 MINUTE")
-    both = edited.replace("customer STRING", "customer STRING NOT NULL")
+    both = STREAMS.replace("amount BIGINT", "amount INT")  # and web is as it was before
     with harness(STREAMS + VIEWS, partitions=2) as h:
         fill(h)
         h.turn(max_records=5)
         h.turn()
-        for definitions, unit in (
-            (edited, "stream:web@"),
-            (both.replace("amount BIGINT", "amount INT"), "stream:shop@"),
-            (STREAMS, "+web@"),
-        ):
+        for definitions, unit in ((edited, "stream:web@"), (both, "+web@")):
             h.restart(definitions + VIEWS)
             assert [name for name in h.engine.units if unit in name]
             fill(h, first=60)

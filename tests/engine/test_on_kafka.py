@@ -57,7 +57,7 @@ def abort_one(broker: Broker, topic: str) -> None:
     producer.abort_transaction(30)
 
 
-@any_split(3)  # a log on Kafka takes some ten times as long to fill as an embedded one
+@any_split(2)  # a log on Kafka takes some ten times as long to fill as an embedded one
 @given(
     script=scripts(
         values,

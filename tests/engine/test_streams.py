@@ -80,7 +80,7 @@ def append(h: Harness, start: int, count: int) -> None:
 CUTS = st.lists(st.tuples(st.integers(1, 40), st.sampled_from(["short", "long"])), max_size=4)
 
 
-@any_split(3)
+@any_split(2)
 @given(cuts=CUTS)
 def test_a_computed_event_time_and_id_agree_with_the_reference(cuts: list[tuple[int, str]]) -> None:
     with harness(REQUESTS, partitions=2, settings=Settings(split_folds=2, split_records=20)) as h:

@@ -99,7 +99,7 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     return st.one_of(good, good, good, good, good, st.sampled_from(broken))
 
 
-@any_split(5)
+@any_split(3)
 @given(
     script=scripts(values, streams=["payments", "numbered"], min_records=15, max_records=30),
     chosen=st.sampled_from([Settings(), Settings(split_records=8, seed_records=5)]),
