@@ -27,6 +27,7 @@ from headrace.model.scalars import Scalar
 from headrace.plan.fold import input_columns, plan_fold
 from headrace.plan.refusals import refuse
 from headrace.plan.shape import Shape, shapes_of
+from headrace.plan.spark.names import quoted
 from headrace.plan.spark.relations import leaf_columns, relation_query
 from headrace.plan.spark.types import argument_types_query, output_types_query
 from headrace.plan.stages import Fold
@@ -85,7 +86,7 @@ class _Asking:
 
     def create(self, name: str, columns: Mapping[str, DataType]) -> None:
         """Make an empty relation, to ask about."""
-        schema = ", ".join(f"{_quoted(name)} {type.sql}" for name, type in columns.items())
+        schema = ", ".join(f"{quoted(name)} {type.sql}" for name, type in columns.items())
         self._session.createDataFrame([], schema).createOrReplaceTempView(name)
 
     def types(self, query: str) -> dict[str, DataType]:
@@ -134,15 +135,11 @@ class _Asking:
         )
 
 
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
-
-
 def _spelled(type: SparkType) -> str:
     """Return a type as SQL; Spark's own simpleString does not quote the names of fields."""
     match type:
         case StructType(fields=fields):
-            inner = (f"{_quoted(field.name)}: {_spelled(field.dataType)}" for field in fields)
+            inner = (f"{quoted(field.name)}: {_spelled(field.dataType)}" for field in fields)
             return f"struct<{', '.join(inner)}>"
         case ArrayType(elementType=element):
             return f"array<{_spelled(element)}>"

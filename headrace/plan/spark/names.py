@@ -6,7 +6,7 @@ from headrace.model.definitions import Stream
 from headrace.model.nodes import COORDINATES, WATERMARK, WINDOW_COLUMNS
 from headrace.model.scalars import Scalar
 
-__all__ = ["coordinate_column", "event_time_of", "identifier", "text_of"]
+__all__ = ["coordinate_column", "event_time_of", "identifier", "quoted", "text_of"]
 
 
 def coordinate_column(name: str) -> str:
@@ -76,13 +76,18 @@ def identifier(name: str) -> str:
     """Return a name as SQL, in backquotes where it could be read as anything but a name."""
     if _NAME.fullmatch(name) and name.lower() not in _KNOWN:
         return name
+    return quoted(name)
+
+
+def quoted(name: str) -> str:
+    """Return a name in backquotes."""
     return f"`{name.replace('`', '``')}`"
 
 
 def event_time_of(stream: Stream) -> str:
     """Return the column of a fold's input that holds the event time; the stream has one."""
     assert stream.event_time is not None
-    return _OWN.get(stream.event_time) or f"`{stream.event_time}`"
+    return _OWN.get(stream.event_time) or quoted(stream.event_time)
 
 
 def text_of(scalar: Scalar) -> str:

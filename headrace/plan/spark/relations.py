@@ -10,6 +10,7 @@ from headrace.model import nodes
 from headrace.model.definitions import Stream
 from headrace.model.nodes import COORDINATES, WATERMARK, WINDOW_COLUMNS
 from headrace.model.scalars import Scalar
+from headrace.plan.spark.names import quoted
 from headrace.schema.types import DataType, parse_type
 
 __all__ = ["leaf_columns", "relation_query", "scalar_text"]
@@ -35,7 +36,7 @@ def relation_query(node: nodes.Node, leaves: Mapping[str, str]) -> str:
             return relation_query(node.input, leaves)
         case nodes.Project():
             columns = [
-                f"{scalar_text(each.scalar)} AS {_quoted(each.name)}" for each in node.columns
+                f"{scalar_text(each.scalar)} AS {quoted(each.name)}" for each in node.columns
             ]
             return f"SELECT {', '.join(columns)} FROM ({relation_query(node.input, leaves)})"
         case nodes.Filter():
@@ -44,11 +45,11 @@ def relation_query(node: nodes.Node, leaves: Mapping[str, str]) -> str:
             return f"SELECT * FROM ({below}) AS below WHERE {scalar_text(node.condition)}"
         case nodes.Generate():
             function = f"{node.function}_outer" if node.outer else node.function
-            columns = [_quoted(name) for name in node.columns]
+            columns = [quoted(name) for name in node.columns]
             generator = f"{function}({scalar_text(node.argument)}) AS ({', '.join(columns)})"
             return f"SELECT *, {generator} FROM ({relation_query(node.input, leaves)})"
         case nodes.AssignWindows():
-            edges = [f"CAST(NULL AS TIMESTAMP) AS {_quoted(name)}" for name in WINDOW_COLUMNS]
+            edges = [f"CAST(NULL AS TIMESTAMP) AS {quoted(name)}" for name in WINDOW_COLUMNS]
             return f"SELECT *, {', '.join(edges)} FROM ({relation_query(node.input, leaves)})"
         case nodes.Union():
             return " UNION ALL ".join(f"({relation_query(each, leaves)})" for each in node.inputs)
@@ -58,8 +59,4 @@ def relation_query(node: nodes.Node, leaves: Mapping[str, str]) -> str:
 
 def scalar_text(scalar: Scalar) -> str:
     """Return an expression over the columns of such a query, in parentheses."""
-    return f"({scalar.render(_quoted)})"
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
+    return f"({scalar.render(quoted)})"
