@@ -22,13 +22,16 @@ HeadraceError
 │   ├── EngineFenced        a newer engine took over: this one may not commit
 │   ├── MergeFailed         one view's delta does not merge; names the view
 │   ├── QueryRefused        not a reading statement, or past its limits
+│   │   └── TableNotFound   it names a table that is not there
 │   └── StateDamaged        a file of operator state is missing or damaged; names it
 ├── EngineError             the engine cannot start or go on
 │   ├── EngineRunning       another engine serves this project
 │   ├── JavaMissing         no Java runtime for Spark
+│   ├── ProbeMissing        this Spark cannot tell which records an expression fails on
 │   └── ViewFailed          a view's work fails for a reason that no single record explains
 ├── DiskFull                no space left; nothing acknowledged or committed is lost
 ├── AuditFailed             the promise is broken; carries the differences
+├── AuditIncomplete         nothing differs, but not all of the log was read; says what was not
 └── Unreachable             log, store or engine out of reach
 
 Every message has three parts: what happened, where, what to do. `exit_code` is what the command
@@ -42,6 +45,7 @@ from typing import ClassVar
 __all__ = [
     "AccessDenied",
     "AuditFailed",
+    "AuditIncomplete",
     "BufferFull",
     "DefinitionError",
     "DefinitionUnreadable",
@@ -60,6 +64,7 @@ __all__ = [
     "MemberFenced",
     "MergeFailed",
     "PositionLost",
+    "ProbeMissing",
     "Problem",
     "ProducerFenced",
     "QueryRefused",
@@ -67,6 +72,7 @@ __all__ = [
     "StateDamaged",
     "StoreBusy",
     "StoreError",
+    "TableNotFound",
     "TopicExists",
     "TopicNotFound",
     "Unreachable",
@@ -214,6 +220,14 @@ class QueryRefused(StoreError):
     exit_code = 2
 
 
+class TableNotFound(QueryRefused):
+    """A query names a table that is not there. `table` is the name as the query has it."""
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        super().__init__(f"there is no table {table}; `SHOW TABLES` lists what there is")
+
+
 class StateDamaged(StoreError):
     """A file of operator state is missing, damaged, or of another store: names the file."""
 
@@ -228,6 +242,10 @@ class EngineRunning(EngineError):
 
 class JavaMissing(EngineError):
     """Spark needs a Java runtime and none was found."""
+
+
+class ProbeMissing(EngineError):
+    """The release of Spark has no expression that says whether another one fails."""
 
 
 class ViewFailed(EngineError):
@@ -250,6 +268,14 @@ class AuditFailed(HeadraceError):
     def __init__(self, differences: Sequence[str]) -> None:
         self.differences = tuple(differences)
         super().__init__("\n".join(self.differences))
+
+
+class AuditIncomplete(HeadraceError):
+    """What was read is as the log says, but not all was read. `unread` says what was not."""
+
+    def __init__(self, unread: Sequence[str]) -> None:
+        self.unread = tuple(unread)
+        super().__init__("\n".join(self.unread))
 
 
 class Unreachable(HeadraceError):

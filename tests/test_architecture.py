@@ -56,7 +56,7 @@ LIBRARIES = {
 DIALECTS = {
     "DuckDB": (
         r"make_timestamptz|struct_pack|list_transform|epoch_us|to_microseconds|IS NOT DISTINCT"
-        r"|CREATE TEMP|duckdb_|\browid\b|\bHUGEINT\b|\bEXCLUDE\b|json_object\(",
+        r"|CREATE TEMP|duckdb_|\browid\b|\bHUGEINT\b|\bEXCLUDE\b|\bjson_object\(",
         ("store/duckdb/", "schema/", "operators/state/hashing.py", "reference/", "testing/"),
     ),
     "Spark": (

@@ -7,6 +7,7 @@ nobody checks is an error.
 import contextlib
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,16 +70,21 @@ def test_the_settings_of_the_manual_are_the_defaults(tmp_path: Path) -> None:
 def test_the_settings_for_kafka_are_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headrace.log.opening import KafkaPlace
+    from headrace.engine.spark.secrecy import check_secrecy
+    from headrace.log.opening import KafkaPlace, open_log
     from headrace.project.config import read_config
 
     page = ROOT / "docs" / "kafka.md"
-    (text,) = [text for language, text in blocks(page) if language == "toml"]
-    (tmp_path / "headrace.toml").write_text(text)
+    client, spark = [text for language, text in blocks(page) if language == "toml"]
+    (tmp_path / "headrace.toml").write_text(client + spark)
     monkeypatch.setenv("SHOP_KAFKA_PASSWORD", "secret")
-    place = read_config(tmp_path).log
-    assert isinstance(place, KafkaPlace)
-    assert place.client["sasl.password"] == "secret"
+    config = read_config(tmp_path)
+    assert isinstance(config.log, KafkaPlace)
+    assert config.log.client["sasl.password"] == "secret"
+    log = open_log(replace(config.log, client={**config.log.client, "sasl.password": "literal"}))
+    assert log.carried_secrets() == ["sasl.password"]
+    check_secrecy(log, {"spark.master": config.spark_master, **config.spark_settings}.get)
+    log.close()
 
 
 @pytest.mark.parametrize("page", [*PAGES, *sorted(ROOT.glob("examples/*/README.md"))], ids=str)
@@ -92,3 +98,40 @@ def test_the_commands_of_the_readme_are_targets_of_the_makefile() -> None:
     commands = re.findall(r"`make ([a-z-]+)`", (ROOT / "README.md").read_text())
     assert commands
     assert set(commands) <= set(targets)
+
+
+#: What the right column of "Two dialects" gives, in the order of its rows, over one row of values.
+DUCKDB_SIDE = [10, None, "12:00", "2026-01", 2, 3, "DOUBLE", "a", "name", [1]]
+
+
+def test_what_the_first_page_says_of_duckdb_is_so() -> None:
+    import duckdb
+
+    text = (ROOT / "README.md").read_text().split("## Two dialects")[1].split("\n\n")[2]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()[2:]]
+    assert len(rows) == len(DUCKDB_SIDE)
+    right = [re.findall(r"`([^`]+)`", row[2]) for row in rows]
+    values = "(SELECT [10, 20] AS list, TIMESTAMP '2026-01-01 12:00:30' AS ts, 1 AS x, 'name' AS a)"
+    asked = [
+        right[0][0],
+        f"(SELECT x FROM (VALUES (1), (NULL)) v(x) {right[1][0]} LIMIT 1)",
+        f"strftime({right[2][0]}, '%H:%M')",
+        right[3][0],
+        right[4][0],
+        right[5][0],
+        "typeof(1::DECIMAL(5,2) / 3::DECIMAL(5,2))",
+        "concat('a', NULL)",
+        '"a"',
+        right[9][0],
+    ]
+    assert (rows[1][2], rows[6][2], rows[7][2], right[8]) == (
+        "comes last; `ORDER BY x NULLS FIRST`",
+        "a DOUBLE",
+        "NULL is left out",
+        ["'a'"],
+    )
+    for question, answer in zip(asked, DUCKDB_SIDE, strict=True):
+        ((found,),) = duckdb.sql(f"SELECT {question} FROM {values}").fetchall()
+        assert found == answer, question
+    ordered = duckdb.sql("SELECT x FROM (VALUES (NULL), (1)) v(x) ORDER BY x").fetchall()
+    assert ordered == [(1,), (None,)]

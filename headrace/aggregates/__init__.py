@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from headrace.aggregates.asymmetry import asymmetry
 from headrace.aggregates.average import average
 from headrace.aggregates.base import TIEBREAK, Aggregate, Arguments, Items, State
 from headrace.aggregates.bits import bits
@@ -75,6 +76,7 @@ AGGREGATES: dict[str, Callable[[Arguments], Aggregate]] = {
     "first": first,
     "first_n": first_n,
     "histogram": histogram,
+    "kurtosis": partial(asymmetry, Final.KURTOSIS),
     "last": last,
     "last_n": last_n,
     "max": greatest,
@@ -91,6 +93,7 @@ AGGREGATES: dict[str, Callable[[Arguments], Aggregate]] = {
     "regr_sxx": partial(paired, Final.REGR_SXX),
     "regr_sxy": partial(paired, Final.REGR_SXY),
     "regr_syy": partial(paired, Final.REGR_SYY),
+    "skewness": partial(asymmetry, Final.SKEWNESS),
     "stddev_pop": deviation_population,
     "stddev_samp": deviation_sample,
     "sum": total,

@@ -24,6 +24,7 @@ class Merge(StrEnum):
     BIT_OR = "bit_or"
     BIT_XOR = "bit_xor"
     MOMENTS = "moments"  # how many, mean, squared distances, by Chan's formula (variance.py)
+    POWERS = "powers"  # the same up to fourth powers, by Pébay's formulas (asymmetry.py)
     CO_MOMENTS = "co_moments"  # the same of pairs, with their products (pairs.py)
     LEAST_N = "least_n"  # of two sorted lists the first n items
     GREATEST_N = "greatest_n"  # the same of lists that are sorted from the greatest down
@@ -45,6 +46,8 @@ class Final(StrEnum):
     VAR_SAMP = "var_samp"
     STDDEV_POP = "stddev_pop"
     STDDEV_SAMP = "stddev_samp"
+    SKEWNESS = "skewness"  # this one and the next, from the state of POWERS
+    KURTOSIS = "kurtosis"
     COVAR_POP = "covar_pop"  # this one and the next, from the state of CO_MOMENTS
     COVAR_SAMP = "covar_samp"
     CORR = "corr"

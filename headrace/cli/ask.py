@@ -1,9 +1,6 @@
-"""`headrace sql`, `audit` and `explain`: questions to the engine, or to the store without one."""
+"""`headrace audit` and `explain`: questions to the engine, or to the store without one."""
 
-import csv
-import io
-import json as json_module
-from enum import StrEnum
+import os
 from typing import Annotated, Any
 
 import typer
@@ -11,86 +8,55 @@ import typer
 from headrace.cli.folder import ProjectOption, find_config
 from headrace.cli.output import (
     JsonOption,
-    make_table,
     note,
     show_json,
     show_progress,
-    show_renderable,
     show_text,
 )
 from headrace.cli.problems import showing_places, text_width
-from headrace.errors import AuditFailed, UsageError
+from headrace.errors import HeadraceError, UsageError
 
-__all__ = ["audit", "explain", "sql"]
+__all__ = ["audit", "explain"]
 
-
-_NUMBERS = ("int", "uint", "float", "double", "decimal")
-
-
-class Format(StrEnum):
-    """How an answer is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-
-
-def sql(
-    query: Annotated[str, typer.Argument(help="One reading statement over the views.")],
-    project: ProjectOption = None,
-    format: Annotated[Format, typer.Option("--format", help="How to print it.")] = Format.TABLE,
-    max_rows: Annotated[int | None, typer.Option(min=1, help="Refuse a longer answer.")] = None,
-    json: JsonOption = False,
-) -> None:
-    """Ask the views, all at one and the same position of the log. Reads only."""
-    config = find_config(project)
-    from headrace.serve.access import open_desk
-    from headrace.store.base import MAX_ROWS
-
-    with open_desk(config) as desk:
-        answer = desk.sql(query, max_rows=max_rows or MAX_ROWS)
-    names = [column["name"] for column in answer["columns"]]
-    if json or format is Format.JSON:
-        for row in answer["rows"]:
-            show_json(dict(zip(names, row, strict=True)))
-    elif format is Format.CSV:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows([_csv_cell(value) for value in row] for row in answer["rows"])
-        show_text(text.getvalue().removesuffix("\n"))
-    else:
-        numbers = [column["type"].startswith(_NUMBERS) for column in answer["columns"]]
-        show_renderable(make_table("", names, answer["rows"], right=numbers))
-
-
-def _csv_cell(value: object) -> object:
-    return json_module.dumps(value) if isinstance(value, dict | list | bool) else value
+_NICENESS = 10
 
 
 def audit(project: ProjectOption = None, json: JsonOption = False) -> None:
-    """Recompute everything from the log and compare; exit 1 when anything differs."""
-    config = find_config(project)
-    from headrace.serve.access import open_desk
+    """Recompute everything from the log and compare; exit 1 when anything differs.
 
-    with open_desk(config) as desk, show_progress("audit") as progress:
-        found = desk.audit(progress)
+    Exit 3 when not all of the log was read yet: nothing is proved of the rest.
+    """
+    config = find_config(project)
+    from headrace.serve.access import running_engine
+    from headrace.serve.auditing import audit_project
+
+    if running_engine(config) is not None:
+        os.nice(_NICENESS)  # Spark's Java too: live turns go first
+    with show_progress("audit") as progress:
+        found = audit_project(config, progress)
     if json:
-        show_json(found)
+        show_json(found.to_json())
     else:
-        show_text(audit_line(found))
-    if not found["ok"]:
+        show_text(audit_line(found.to_json()))
+    try:
+        found.check()
+    except HeadraceError as error:
         if json:
-            raise typer.Exit(AuditFailed.exit_code)
-        raise AuditFailed(found["differences"])
+            raise typer.Exit(error.exit_code) from error
+        raise
 
 
 def audit_line(found: dict[str, Any]) -> str:
     """Return what an audit found as one line."""
-    verdict = "holds" if found["ok"] else f"is broken: {len(found['differences'])} differences"
+    if found["differences"]:
+        verdict = f"the promise is broken: {len(found['differences'])} differences"
+    elif found["unread"]:
+        verdict = "not all of the log was read; of the rest the promise holds"
+    else:
+        verdict = "the promise holds"
     return (
-        f"the promise {verdict} ({found['records']:,} records read again, "
-        f"{found['rows']:,} rows and {len(found['counters'])} sets of counters compared)"
+        f"{verdict} ({found['records']:,} records read again, {found['rows']:,} rows of "
+        f"{found['tables']:,} tables and {len(found['counters'])} sets of counters compared)"
     )
 
 

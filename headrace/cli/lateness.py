@@ -1,4 +1,4 @@
-"""`headrace lateness`: how late records come, and what each delay would lose and cost."""
+"""`headrace lateness`: how late records come, and what each view would lose with each delay."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +29,7 @@ def lateness(
     project: ProjectOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show how late a stream's records come, and what each watermark delay would lose and cost."""
+    """Show how late a stream's records come, and what each view would lose with other delays."""
     from headrace.model.names import closest
     from headrace.observe.lateness import measure_lateness
     from headrace.project.folder import open_project
@@ -48,7 +48,7 @@ def lateness(
             f"FOR <column> AS <column> - INTERVAL 30 SECONDS."
         )
     with project_log(opened.config) as log, show_progress(f"reading {found.topic}") as progress:
-        measured = measure_lateness(log, found, on_progress=progress)
+        measured = measure_lateness(log, found, opened.definitions.views, on_progress=progress)
     if json:
         show_json(measured.to_json())
     else:
@@ -71,17 +71,7 @@ def _show(measured: "Lateness") -> None:
     ]
     title = f"{measured.stream}: {measured.records:,} records, behind their partition's clock by"
     show_renderable(make_table(title, ["lateness", "records", "share", ""], rows))
-    effects = [
-        [
-            duration_text(each.delay_us) + (" *" if each.delay_us == measured.delay_us else ""),
-            each.behind,
-            f"{each.behind_share:.4%}",
-            duration_text(each.delay_us),
-        ]
-        for each in measured.delays
-    ]
-    columns = ["delay", "late at most", "share", "rows close later by"]
-    show_renderable(make_table("what a delay would lose and cost (* holds now)", columns, effects))
+    _show_losses(measured)
     if measured.dead:
         show_text(f"{measured.dead:,} records are dead and were not counted")
     if measured.unguarded:
@@ -89,3 +79,25 @@ def _show(measured: "Lateness") -> None:
             f"{measured.unguarded:,} records have no arrival: a producer whose clock runs ahead "
             f"makes others look late"
         )
+
+
+def _show_losses(measured: "Lateness") -> None:
+    if not measured.views:
+        show_text(f"no view over {measured.stream} has windows, so none of its records is late")
+        return
+    names = [f"{loss.view} ≤" if loss.at_most else loss.view for loss in measured.views]
+    rows: list[list[object]] = []
+    before: list[int] | None = None
+    for at, each in enumerate(measured.views[0].delays):
+        now = each.delay_us == measured.delay_us
+        # With the delay that holds, what was really late: it may have been another one before.
+        late = [loss.late if now else loss.delays[at].late for loss in measured.views]
+        if now or late != before:  # others lose the same as a shorter one
+            rows.append([duration_text(each.delay_us) + (" *" if now else ""), *late])
+        before = late
+    right = [False, *(True for _ in names)]
+    show_text("\nlate pairs of record and window in each view, by delay (* holds now)")
+    show_renderable(make_table("", ["delay", *names], rows, right=right))
+    show_text("A longer delay loses less, and rows close that much later.")
+    if any(loss.at_most for loss in measured.views):
+        show_text("≤: counted before WHERE and before duplicates are dropped.")

@@ -6,10 +6,11 @@
 import os
 import sys
 import threading
+from typing import Annotated
 
 import typer
 
-from headrace.cli.ask import audit, explain, sql
+from headrace.cli.ask import audit, explain
 from headrace.cli.check import check
 from headrace.cli.demo.command import demo
 from headrace.cli.graph import graph
@@ -24,6 +25,7 @@ from headrace.cli.log.topics import topics_app
 from headrace.cli.output import JsonOption, OutputClosed, note, show_json, show_text
 from headrace.cli.problems import tell_refused
 from headrace.cli.run import run
+from headrace.cli.sql import sql
 from headrace.cli.status import status
 from headrace.errors import DefinitionError, HeadraceError, UsageError
 
@@ -40,13 +42,33 @@ app = typer.Typer(
 
 def version(json: JsonOption = False) -> None:
     """Print the version."""
-    from importlib.metadata import version as package_version
-
-    found = package_version("headrace")
+    found = _version()
     if json:
         show_json({"version": found})
     else:
         show_text(f"headrace {found}")
+
+
+def _version() -> str:
+    from importlib.metadata import version as package_version
+
+    return package_version("headrace")
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        show_text(f"headrace {_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Event logs into live, correct tables, on Spark, from Python and SQL."""
 
 
 for command in (

@@ -3,6 +3,7 @@
 import json as json_module
 import logging
 import sys
+import threading
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -13,11 +14,12 @@ from headrace.cli.folder import ProjectOption, find_folder
 from headrace.cli.interrupts import heed_interrupts
 from headrace.cli.output import JsonOption
 from headrace.cli.problems import showing_places
-from headrace.errors import UsageError
+from headrace.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:
     from headrace.engine.engine import Engine
     from headrace.ledger.entries import TurnReport
+    from headrace.serve.process import Served
 
 __all__ = ["TurnLog", "run", "set_up_logging"]
 
@@ -37,12 +39,16 @@ def run(
             "--end-of-input", help="With --once: no more records come, so close every window."
         ),
     ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Apply edited definitions, when they are valid.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Keep the project's views up to date, until Ctrl-C or SIGTERM."""
     if end_of_input and not once:
         raise UsageError("--end-of-input goes with --once: what is running has no end of input.")
-    from headrace.engine.running import run_engine
+    if watch and once:
+        raise UsageError("--watch and --once exclude each other: nobody waits for edits once.")
     from headrace.project.folder import open_project
 
     folder = find_folder(project)
@@ -54,14 +60,50 @@ def run(
     failed = False
     with showing_places(folder), heed_interrupts() as interrupts:
         try:
-            with serving(opened, interrupts.stop, tell=logger.info, patient=not once) as engine:
-                engine.on_turn = TurnLog(engine)
-                run_engine(engine, interrupts.stop, once=once, end_of_input=end_of_input)
-                failed = _report_failed(engine)
+            with serving(
+                opened, interrupts.stop, tell=logger.info, patient=not once, watches=watch
+            ) as served:
+                if once:
+                    _turn_once(served, interrupts.stop, end_of_input=end_of_input)
+                else:
+                    _turn_on(served, interrupts.stop, watch=watch)
+                failed = _report_failed(served.engine)
         except Stopped:
             logger.info("stopped before the first turn")
     # A view that failed makes the answer of a whole pass over the log incomplete.
     raise typer.Exit(interrupts.exit_code or (1 if once and failed else 0))
+
+
+def _turn_once(served: "Served", stop: threading.Event, *, end_of_input: bool) -> None:
+    from headrace.engine.running import run_engine
+
+    served.engine.on_turn = TurnLog(served.engine)
+    run_engine(served.engine, stop, once=True, end_of_input=end_of_input)
+    served.engine.keep_times()
+
+
+def _turn_on(served: "Served", stop: threading.Event, *, watch: bool) -> None:
+    """Turn until told to stop; edited definitions are noticed and, if to be watched, applied."""
+    from headrace.engine.running import run_engine
+    from headrace.observe.drift import Drift
+    from headrace.serve.process import Stopped
+    from headrace.serve.watching import DefinitionsWatch, refuse
+
+    watching = DefinitionsWatch(served, stop, applies=watch)
+    watching.start()
+    while True:
+        served.engine.on_turn = TurnLog(served.engine)
+        run_engine(served.engine, watching.pause)
+        served.engine.keep_times()
+        edits = watching.take()
+        if edits is None or stop.is_set():
+            return
+        try:
+            served.renew(edits, stop)
+        except DefinitionError as error:
+            refuse(Drift((), tuple(map(str, error.problems))))
+        except Stopped:
+            return
 
 
 def _report_failed(engine: "Engine") -> bool:

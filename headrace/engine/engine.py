@@ -7,18 +7,24 @@ a thread of its own, so that a replay holds nobody up.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from headrace import faults
 from headrace.engine.spark.analysis import plan_view
+from headrace.engine.spark.secrecy import check_secrecy
+from headrace.engine.spark.shares import use_pool
 from headrace.engine.spark.zones import check_zone
+from headrace.engine.time.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from headrace.engine.time.timekeeping import check_known
 from headrace.engine.turn.emitting import Emitting
+from headrace.engine.turn.outset import Outset, passed, standing
+from headrace.engine.turn.pace import TurnTooLarge
 from headrace.engine.turn.planning import Ends, Planner
 from headrace.engine.turn.turn import Tools, take_turn
 from headrace.engine.unit import Unit, UnitStream
@@ -37,6 +43,7 @@ from headrace.ledger.entries import (
     MAIN,
     Holding,
     HoldingState,
+    PlannedTurn,
     Progress,
     StreamPartition,
     TurnReport,
@@ -56,6 +63,8 @@ __all__ = ["Engine"]
 logger = logging.getLogger("headrace.engine")
 
 MAX_VIEW_THREADS = 8
+# Between two checkpoints of the topic of markers: reading so many takes half a second.
+CHECKPOINT_MARKERS = 10_000
 # A unit this close to the main one takes its last turn while the main one waits.
 _NEARLY_LEVEL_RECORDS = 20_000
 
@@ -86,8 +95,10 @@ class Engine:
     ) -> None:
         self.project = project
         self.settings = settings or Settings()
-        self.units: dict[str, Unit] = {}
+        self._units: dict[str, Unit] = {}
+        self._registry = threading.Lock()  # held to change `_units`
         self.epoch = 0
+        self._saved_markers = 0  # how far the topic of markers was read at the last checkpoint
         self.on_turn: Callable[[TurnReport], None] = lambda _: None
         self._wanted: set[tuple[str, str]] = set()  # names and versions of the project's views
         self._pool = ThreadPoolExecutor(MAX_VIEW_THREADS, thread_name_prefix="view")
@@ -101,23 +112,38 @@ class Engine:
             store,
             self.settings,
             lambda: self.units,
-            lambda unit: self.emitting.is_due(unit.folds),
+            lambda unit: self.emitting.due_in_us(unit.folds),
             wall=wall,
             ends=ends,
         )
+        self._replaying = threading.Lock()  # held for a long turn of any unit but the main one
         self.join_lock = threading.Lock()  # held by a unit that is, or waits to be, swapped in
+
+    @property
+    def units(self) -> Mapping[str, Unit]:
+        """The units there are now; a mapping that was handed out never changes."""
+        return self._units
+
+    def _change_units(self, *, enter: Iterable[Unit] = (), remove: Collection[str] = ()) -> None:
+        """Enter and remove units. Several units' threads do so at once; no change is lost."""
+        with self._registry:
+            kept = {name: each for name, each in self._units.items() if name not in remove}
+            self._units = kept | {unit.name: unit for unit in enter}
 
     def start(self) -> None:
         """Check every definition, take over the store, and open the units.
 
         DefinitionError: definitions are refused, all problems at once. DefinitionUnreadable: a
-        later release wrote what the ledger keeps. Either way nothing was changed.
+        later release wrote what the ledger keeps. UsageError: secrets would be sent in the clear.
+        Whichever it is, nothing was changed.
         """
         with self.tools.store.open() as snapshot:
             for holding in snapshot.holdings():
                 check_readable(holding)
+        check_secrecy(self.tools.log, self.tools.spark.sparkContext.getConf().get)
         folds = self._plan_project()
         self._wanted = set(folds)
+        self._resume_markers()
         self.epoch = self.planner.begin(writes=self.tools.publisher is not None)
         for stream in self.project.streams:
             ensure_topic(self.tools.log, stream.topic, DEFAULT_PARTITIONS)
@@ -135,7 +161,36 @@ class Engine:
         self._sweep_state()
         self.tools.store.show(self.epoch, MAIN, kept_tables(self.units[MAIN].folds))
         self._set_sinks()
+        self._save_markers()
         self.publish()
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self.tools.store.state_folder / "markers.json"
+
+    def _resume_markers(self) -> None:
+        """Let the topic of markers be read from where a checkpoint left it, not from its start."""
+        found = read_checkpoint(self._checkpoint)
+        if found is not None and self.planner.time.resume(found):
+            self._saved_markers = found.book.end_offset
+
+    def _save_markers(self) -> None:
+        """Keep a checkpoint of the markers, every so many of them."""
+        book = self.planner.time.book
+        writes = self.tools.publisher is not None
+        if not writes or book.end_offset - self._saved_markers < CHECKPOINT_MARKERS:
+            return
+        # First where everybody stands: they go on meanwhile, and never back.
+        floors = passed(self.units.values())
+        with self.tools.store.open() as snapshot:
+            since = min(snapshot.time_offset(unit) for unit in snapshot.units())
+        with self.planner.time.lock:
+            kept = book.kept(floors, since)
+        try:
+            write_checkpoint(self._checkpoint, Checkpoint(kept, floors, since))
+        except OSError as error:
+            logger.warning("%s: no checkpoint of the markers: %s", self._checkpoint, error)
+        self._saved_markers = kept.end_offset
 
     def _set_sinks(self) -> None:
         """Let the store know the sinks, and which version of its view each is told of."""
@@ -204,9 +259,10 @@ class Engine:
     def _open_units(self, folds: Mapping[tuple[str, str], tuple[Fold, ...]]) -> None:
         with self.tools.store.open() as snapshot:
             holdings = snapshot.holdings()
-            for name in snapshot.units():
-                unit = self.units[name] = self._open_unit(snapshot, name)
-                check_known(self.planner.time.book, unit.time_offset)
+            opened = [self._open_unit(snapshot, name) for name in snapshot.units()]
+        for unit in opened:
+            check_known(self.planner.time.book, unit.time_offset)
+        self._change_units(enter=opened, remove=set(self.units))
         for holding in holdings:
             unit = self.units[holding.unit]
             if holding.kind == "stream":
@@ -222,6 +278,7 @@ class Engine:
             unit.add(planned)
             unit.state, unit.reason = holding.state, holding.reason
         self.units[MAIN].state = HoldingState.LIVE
+        self.planner.time.cover(map(standing, self.units.values()))
         for unit in self.units.values():
             self.planner.begin_unit(unit)
 
@@ -257,23 +314,46 @@ class Engine:
         with self._watching(), unit.lock:
             if unit.state is HoldingState.FAILED or unit.name not in self.units:
                 return None
-            decided = self.planner.decide(unit, max_records)
-            if decided is None:
-                return None
-            planned, outset = decided
-            gear = gear or self.planner.gear(planned)
-            folds = list(unit.folds)
-            try:
-                note = self.planner.marking.note
-                report = take_turn(unit, self.tools, planned, outset, gear_name=gear, note=note)
-            finally:
-                # Also when the turn was committed and then could not publish.
-                gone = [fold for fold in folds if fold not in unit.folds]
-                if gone:
-                    self._open_asides(unit, gone)
+            report = None
+            while report is None:
+                decided = self.planner.decide(unit, max_records)
+                if decided is None:
+                    return None
+                try:
+                    report = self._take(unit, *decided, gear)
+                except TurnTooLarge:
+                    records = decided[0].records
+                    logger.info("%s: %d records make too much for one turn", unit.name, records)
+                    max_records = max(1, records // 2)
+            unit.last = report
             unit.pace.note(report.records, sum(report.milliseconds.values()) / 1000)
+            if unit.name == MAIN:
+                self._save_markers()
         self.on_turn(report)
         return report
+
+    def _take(
+        self, unit: Unit, planned: PlannedTurn, outset: Outset, gear: str | None
+    ) -> TurnReport:
+        gear = gear or self.planner.gear(planned)
+        folds = list(unit.folds)
+        try:
+            with self._share_of(unit, gear):
+                note = self.planner.marking.note
+                return take_turn(unit, self.tools, planned, outset, gear_name=gear, note=note)
+        finally:
+            # Also when the turn was committed and then could not publish.
+            gone = [fold for fold in folds if fold not in unit.folds]
+            if gone:
+                self._open_asides(unit, gone)
+
+    @contextmanager
+    def _share_of(self, unit: Unit, gear: str) -> Iterator[None]:
+        """Give a turn its share of Spark: long ones of replays, one at a time, leave a core."""
+        apart = unit.name != MAIN
+        use_pool(self.tools.spark, "replay" if apart else None)
+        with self._replaying if apart and gear == "long" else nullcontext():
+            yield
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
@@ -295,7 +375,7 @@ class Engine:
                     aside = self._open_unit(snapshot, holding.unit)
                 aside.add(of_view)
                 aside.state, aside.reason = holding.state, holding.reason
-                self.units = {**self.units, aside.name: aside}
+                self._change_units(enter=[aside])
 
     def join_main(self, unit: Unit) -> bool:
         """Swap a unit in if it stands where the main one stands; the main one waits meanwhile."""
@@ -338,8 +418,7 @@ class Engine:
                 for run in runs
             }
             merge_into_main(unit, main)
-            gone = {unit.name, *(other.name for other in replaced)}
-            self.units = {name: each for name, each in self.units.items() if name not in gone}
+            self._change_units(remove={unit.name, *(other.name for other in replaced)})
             if files:
                 self.tools.tidy(files)
         views = ", ".join(table.view for table in tables_of(unit.folds))
@@ -381,7 +460,7 @@ class Engine:
                 (unit.name == MAIN or stays_apart(unit, self._wanted))
                 and unit.time_offset == time_offset
                 and self.planner.lag(unit) == 0
-                and not self.emitting.is_due(unit.folds)
+                and self.emitting.due_in_us(unit.folds) > 0
             )
             for unit in self.units.values()
         )
@@ -404,6 +483,15 @@ class Engine:
                 ]
                 if source.owned and ends_us:
                     self.planner.marking.mark_end(main, source.stream, max(ends_us))
+
+    def last_turns(self) -> dict[str, TurnReport]:
+        """Return the last turn of every unit that this engine has turned, with all its times."""
+        return {unit.name: unit.last for unit in self.units.values() if unit.last is not None}
+
+    def keep_times(self) -> None:
+        """Let the store know how long the last turns took, commit and publishing included."""
+        if last := self.last_turns():
+            self.tools.store.keep_times(self.epoch, list(last.values()))
 
     def close(self) -> None:
         """Let go of the engine's threads. Log, store and Spark belong to the caller."""

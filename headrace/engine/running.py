@@ -5,12 +5,15 @@ import threading
 from headrace.engine.engine import Engine
 from headrace.engine.reach import Reach
 from headrace.engine.unit import Unit
+from headrace.engine.waiting import Waiting
 from headrace.errors import Unreachable
 from headrace.ledger.entries import MAIN, HoldingState, TurnReport
 
 __all__ = ["run_engine"]
 
 MAINTAIN_SECONDS = 60
+# Until the end of the log is reached, and all is swapped in that can be.
+_ONCE_POLL_S = 0.05
 
 
 def run_engine(
@@ -26,21 +29,25 @@ def run_engine(
     if once:
         engine.planner.stop_at_the_end()
     main = engine.units[MAIN]
+    poll_s = _ONCE_POLL_S if once else engine.settings.poll_ms / 1000
+    waiting = Waiting(engine.tools.log, engine.planner, stop, poll_s=poll_s)
     followers: dict[str, threading.Thread] = {}
     failures: list[BaseException] = []
     reach = Reach(stop, patient=not once)
     # In a thread of its own: compacting a large topic takes seconds, and turns go on meanwhile.
     housekeeping = threading.Thread(
-        target=_maintain, args=(engine, failures, stop), name="housekeeping"
+        target=_maintain, args=(engine, waiting, failures, stop), name="housekeeping"
     )
     housekeeping.start()
     try:
-        while not stop.is_set() and not failures:
-            _follow_new_units(engine, followers, failures, stop, patient=not once)
-            with engine.join_lock:
-                pass  # a unit that waits to be swapped in goes first
-            if _turn(engine, main, reach) is None:
-                if once and engine.finished():
+        with waiting.heeding_stop(), waiting.waits_of(main):
+            while not stop.is_set() and not failures:
+                _follow_new_units(engine, waiting, followers, failures, stop, patient=not once)
+                with engine.join_lock:
+                    pass  # a unit that waits to be swapped in goes first
+                if _turn(engine, main, reach) is not None:
+                    waiting.wake_others(main)
+                elif once and engine.finished():
                     if end_of_input:
                         engine.end_input()
                         end_of_input = False
@@ -48,8 +55,8 @@ def run_engine(
                         engine.emitting.ending = True
                     else:
                         break
-                    continue
-                stop.wait(engine.settings.poll_ms / 1000)
+                elif not reach.lost:
+                    waiting.wait(main)
     finally:
         stop.set()
         for thread in (*followers.values(), housekeeping):
@@ -58,13 +65,16 @@ def run_engine(
         raise failures[0]
 
 
-def _maintain(engine: Engine, failures: list[BaseException], stop: threading.Event) -> None:
+def _maintain(
+    engine: Engine, waiting: Waiting, failures: list[BaseException], stop: threading.Event
+) -> None:
     try:
         while not stop.is_set():
             engine.tools.log.maintain()
             stop.wait(MAINTAIN_SECONDS)
     except BaseException as error:  # noqa: BLE001 - the main thread raises it
         failures.append(error)
+        waiting.wake_all()
 
 
 def _turn(engine: Engine, unit: Unit, reach: Reach) -> TurnReport | None:
@@ -82,6 +92,7 @@ def _turn(engine: Engine, unit: Unit, reach: Reach) -> TurnReport | None:
 
 def _follow_new_units(
     engine: Engine,
+    waiting: Waiting,
     followers: dict[str, threading.Thread],
     failures: list[BaseException],
     stop: threading.Event,
@@ -95,7 +106,7 @@ def _follow_new_units(
         if waits and unit.name not in followers:
             thread = threading.Thread(
                 target=_follow,
-                args=(engine, unit, failures, stop, Reach(stop, patient=patient)),
+                args=(engine, waiting, unit, failures, stop, Reach(stop, patient=patient)),
                 name=unit.name,
             )
             followers[unit.name] = thread
@@ -104,22 +115,27 @@ def _follow_new_units(
 
 def _follow(
     engine: Engine,
+    waiting: Waiting,
     unit: Unit,
     failures: list[BaseException],
     stop: threading.Event,
     reach: Reach,
 ) -> None:
     try:
-        while not stop.is_set() and unit.state is not HoldingState.FAILED:
-            if unit.name not in engine.units:
-                return  # its successor was swapped in
-            report = _turn(engine, unit, reach)
-            if not reach.lost and _joined(engine, unit, reach):
-                return
-            if report is None:
-                stop.wait(engine.settings.poll_ms / 1000)
+        with waiting.waits_of(unit):
+            while not stop.is_set() and unit.state is not HoldingState.FAILED:
+                if unit.name not in engine.units:
+                    return  # its successor was swapped in
+                report = _turn(engine, unit, reach)
+                if not reach.lost and _joined(engine, unit, reach):
+                    return
+                if report is not None:
+                    waiting.wake_others(unit)
+                elif not reach.lost:
+                    waiting.wait(unit)
     except BaseException as error:  # noqa: BLE001 - the main thread raises it
         failures.append(error)
+        waiting.wake_all()
 
 
 def _joined(engine: Engine, unit: Unit, reach: Reach) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from headrace.engine.gears.computing import ComputingDecoder
+from headrace.engine.spark.shares import leave_a_core
 from headrace.engine.turn.pace import Pace
 from headrace.ledger.definitions import short_version
 from headrace.ledger.entries import (
@@ -17,6 +18,7 @@ from headrace.ledger.entries import (
     Progress,
     SetAside,
     StreamPartition,
+    TurnReport,
 )
 from headrace.model.definitions import Stream
 from headrace.model.fingerprint import stream_fingerprint
@@ -84,10 +86,12 @@ class Unit:
     added: set[StreamPartition] = field(default_factory=set)  # not in the ledger yet
     manifests: dict[Operator, Manifest] = field(default_factory=dict)
     turn: int = 0
+    last: TurnReport | None = None  # the last turn that this engine took, with all its times
     time_offset: int = 0  # how far it has read the topic of markers
     state: HoldingState = HoldingState.LIVE
     reason: str = ""
     failing: bool = False  # its last turn had to search for many records that fail
+    apart: set[Fold] = field(default_factory=set)  # on which records failed in their last turn
     resumes: bool = True  # the first turn looks for one that was planned and not committed
     pace: Pace = field(init=False)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
@@ -109,15 +113,19 @@ class Unit:
         """
         with self._session_lock:
             if name not in self._sessions:
-                self._sessions[name] = spark.newSession()
+                session = self._sessions[name] = spark.newSession()
+                if self.name != MAIN:
+                    leave_a_core(session)
             return self._sessions[name]
 
     def add(self, folds: Sequence[Fold]) -> None:
         """Take in a view, with the streams that it reads."""
-        self.folds += folds
+        # New values instead of changed ones: other threads read these.
+        self.folds = [*self.folds, *folds]
         for fold in folds:
             if fold.stream.name not in self.streams:
-                self.streams[fold.stream.name] = UnitStream(fold.stream, owned=False)
+                read = UnitStream(fold.stream, owned=False)
+                self.streams = {**self.streams, fold.stream.name: read}
 
     def leave(self, aside: SetAside) -> None:
         """Let a view go that was set aside."""

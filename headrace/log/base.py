@@ -17,7 +17,7 @@ Promises every implementation keeps, held by `headrace.testing.log.contract`:
   past its time; what stays keeps offset, arrival and order. Its range still reads, with gaps.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -39,6 +39,7 @@ __all__ = [
     "Split",
     "Topic",
     "TopicSettings",
+    "Watch",
 ]
 
 DEFAULT_PARTITIONS = 4
@@ -159,6 +160,30 @@ class Split(Protocol):
         ...
 
 
+class Watch(Protocol):
+    """Tells one reader when there may be records to read. One thread waits; any may `wake` it.
+
+    A log out of reach and a topic that is gone end no wait and raise nothing: whoever reads the log
+    finds out. So a reader looks at the log itself now and then, be it told or not.
+    """
+
+    def wait(self, positions: Mapping[Partition, int], *, timeout_s: float) -> bool:
+        """Wait until a partition holds a record at its position or later, `timeout_s` at most.
+
+        Returns whether that may be so, or `wake` was called; at once if it was so before. Records
+        of a transaction are there once it is committed. Offsets without a record need not be told.
+        """
+        ...
+
+    def wake(self) -> None:
+        """Let the wait under way, or else the next one, return at once."""
+        ...
+
+    def close(self) -> None:
+        """Release what was held for it. The thread that waits has ended, or calls this itself."""
+        ...
+
+
 class Log(Protocol):
     """Topics of partitions of records. Safe to use from several threads and processes."""
 
@@ -209,8 +234,9 @@ class Log(Protocol):
     ) -> Appended:
         """Append records (columns of APPENDS) and return where they are, once they are durable.
 
-        Without `partition`, records go by key, and those without a key to one partition per batch,
-        in turn. A producer must name the partition. RecordTooLarge: nothing was appended.
+        Without `partition`, records go by key. Those without a key go to one partition per append,
+        in turn, or are dealt out to all where they are many (`records.DEALT_RECORDS`). A producer
+        must name the partition. RecordTooLarge: nothing was appended.
 
         With `acks=1` this returns once the records are written: they survive the death of this
         process, but are durable and visible only soon after. Each partition then has its share by
@@ -238,8 +264,12 @@ class Log(Protocol):
         """Return the newest sequence stored for a producer, None when it has none here."""
         ...
 
-    def extents(self, topic: str) -> dict[Partition, Extent]:
-        """Return what each partition holds now. TopicNotFound."""
+    def extents(self, *topics: str) -> dict[Partition, Extent]:
+        """Return what each partition of some topics holds now, asked all at once. TopicNotFound."""
+        ...
+
+    def watch(self) -> Watch:
+        """Return what waits for records of this log. Close it before the log."""
         ...
 
     def offset_at(self, partition: Partition, time_us: int) -> int:
@@ -256,12 +286,25 @@ class Log(Protocol):
         """
         ...
 
+    def read_many(
+        self, ranges: Sequence[Range], *, produced: bool = False
+    ) -> list[list[pa.RecordBatch]]:
+        """Return the records of several ranges, in the order of the ranges, fetched together.
+
+        For what fits memory. Batches and errors are those of `read`.
+        """
+        ...
+
     def measure(self, range: Range) -> int:
         """Return about how many bytes the range holds (whole stored batches are counted)."""
         ...
 
     def splits(self, range: Range, *, max_records: int) -> list[Split]:
         """Cut a range into parts of about `max_records` that other processes can read."""
+        ...
+
+    def carried_secrets(self) -> list[str]:
+        """Return the names of credentials that a split carries so that others could read them."""
         ...
 
     def maintain(self) -> None:

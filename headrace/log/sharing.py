@@ -2,7 +2,8 @@
 
 Promises:
 - Nothing is shared out before everything about the append is checked.
-- Records without keys go to one partition per append; appends take the partitions in turn.
+- Records without keys go to one partition per append, and appends take the partitions in turn; an
+  append with DEALT_RECORDS of them deals them out to all partitions.
 """
 
 import threading
@@ -13,9 +14,15 @@ import pyarrow as pa
 from headrace.log.base import MAX_RECORD_BYTES, Append, Extent, Partition, Topic
 from headrace.log.checks import check_partition, check_producer
 from headrace.log.names import refuse_closed
-from headrace.log.records import check_keys, check_records, share_out
+from headrace.log.records import (
+    DEALT_RECORDS,
+    check_keys,
+    check_records,
+    deal_out,
+    share_out,
+)
 
-__all__ = ["PRODUCER_HEADER_BYTES", "KeylessTurns", "share_append"]
+__all__ = ["PRODUCER_HEADER_BYTES", "KeylessTurns", "emptiest", "share_append"]
 
 # The engine keeps a dead record of the full size beside the reason why, in headers of its own.
 PRODUCER_HEADER_BYTES = 16 << 10
@@ -24,8 +31,8 @@ PRODUCER_HEADER_BYTES = 16 << 10
 class KeylessTurns:
     """Which partition of a topic is next to take records without keys. Safe for several threads.
 
-    A turn begins at the number of offsets in the topic, of which `extents` tells, so that processes
-    that append one record each and end do not all fill partition 0.
+    Turns begin with the partition that has the fewest offsets, of which `extents` tells, so that
+    processes that append one batch each and end do not all fill the same one.
     """
 
     def __init__(self, extents: Callable[[str], Mapping[Partition, Extent]]) -> None:
@@ -39,7 +46,7 @@ class KeylessTurns:
             known = topic.name in self._next
         # Not with the mutex held: on Kafka it takes a while.
         extents = {} if known else self._extents(topic.name)
-        start = sum(extent.end_offset for extent in extents.values())
+        start = emptiest(extents)
         with self._mutex:
             turn = self._next.setdefault(topic.name, start)
             self._next[topic.name] = turn + 1
@@ -49,6 +56,12 @@ class KeylessTurns:
         """Begin anew with a topic."""
         with self._mutex:
             self._next.pop(name, None)
+
+
+def emptiest(extents: Mapping[Partition, Extent]) -> int:
+    """Return the number of the partition with the fewest offsets; the first of several."""
+    ends = ((extent.end_offset, place.number) for place, extent in extents.items())
+    return min(ends, default=(0, 0))[1]
 
 
 def share_append(
@@ -71,5 +84,8 @@ def share_append(
         return []
     if append.partition is not None:
         return [(Partition(topic.name, append.partition), batch)]
-    shared = share_out(batch, partitions=topic.partitions, keyless=keyless())
+    without = batch.column("key").null_count
+    dealt = without >= DEALT_RECORDS
+    places = deal_out(without, topic.partitions) if dealt else keyless() if without else 0
+    shared = share_out(batch, partitions=topic.partitions, keyless=places)
     return [(Partition(topic.name, number), rows) for number, rows in shared]

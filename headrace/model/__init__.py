@@ -9,8 +9,12 @@ from headrace.model.definitions import (
     View,
 )
 from headrace.model.fingerprint import stream_fingerprint, view_fingerprint
-from headrace.model.sinks import validate_sink
-from headrace.model.validate import validate_project, validate_stream, validate_view
+from headrace.model.validate import (
+    validate_project,
+    validate_sink,
+    validate_stream,
+    validate_view,
+)
 
 __all__ = [
     "Adaptive",

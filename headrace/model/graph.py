@@ -17,6 +17,7 @@ from headrace.model.nodes import (
     Union,
     Window,
     inputs_of,
+    key_column,
 )
 from headrace.model.scalars import Scalar
 
@@ -141,7 +142,11 @@ def group_place(node: Node, column: str) -> Location | None:
             for named in each.columns:
                 if column in named.scalar.refs:
                     return named.place
-    return None
+    aggregate = aggregate_of(node)
+    if aggregate is None:
+        return None
+    numbered = {key_column(number): place for number, place in enumerate(aggregate.places)}
+    return numbered.get(column)
 
 
 def readers_of(project: "Definitions", name: str) -> tuple["View", ...]:

@@ -221,6 +221,7 @@ class Aggregate:
     window: Window | None
     keys: tuple[Scalar, ...]
     calls: tuple[Call, ...]
+    places: tuple[Location, ...] = field(default=(), compare=False)  # of the keys, where known
 
 
 Node = Scan | Deduplicate | Project | Filter | Union | Generate | AssignWindows | Aggregate

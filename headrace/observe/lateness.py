@@ -2,10 +2,15 @@
 
 It needs no engine and no store: the log is read, decoded and stamped as a turn does it. It needs
 Spark only where the event time is computed.
+
+What a view loses are pairs of a record and a window that is closed to it. They are counted for each
+delay, from event times and clocks. Conditions of the view are not asked, so of a view with WHERE,
+or over unique ids, there are at most so many.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,13 +21,24 @@ from headrace.engine.spark.session import start_spark
 from headrace.engine.time.timekeeping import Timekeeper
 from headrace.engine.unit import Decoder
 from headrace.log.base import Log, Range
-from headrace.model.definitions import Stream
+from headrace.model.definitions import Stream, View
 from headrace.model.nodes import ARRIVAL
+from headrace.plan.shape import Shape, shapes_of
 from headrace.schema.json import JsonDecoder
-from headrace.time.clocks import Clock
+from headrace.time.clocks import NEVER, Clock, Micros
 from headrace.time.lateness import BUCKETS, Counts, as_counts, bounds_us, quantile_us
+from headrace.time.losses import count_late_pairs, count_pairs
+from headrace.time.windows import Cut
 
-__all__ = ["DelayEffect", "Lateness", "LatenessBucket", "measure_lateness", "ranges_of"]
+__all__ = [
+    "DelayEffect",
+    "LatePairs",
+    "Lateness",
+    "LatenessBucket",
+    "ViewLoss",
+    "measure_lateness",
+    "ranges_of",
+]
 
 SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
 #: Where the ranges for people end, in microseconds: 0, 1 ms, ... 1 s, ... 1 minute, ... 1 day.
@@ -53,6 +69,25 @@ class DelayEffect:
 
 
 @dataclass(frozen=True)
+class LatePairs:
+    """How many pairs of record and window would be late with a delay."""
+
+    delay_us: int
+    late: int
+
+
+@dataclass(frozen=True)
+class ViewLoss:
+    """What a view with windows loses, and would lose with other delays."""
+
+    view: str
+    pairs: int
+    late: int  # with the delay that holds, or held when each record came
+    at_most: bool  # WHERE or a unique id may leave some of them out
+    delays: tuple[LatePairs, ...]
+
+
+@dataclass(frozen=True)
 class Lateness:
     """The lateness of the accepted records of a stream, and what delays would do."""
 
@@ -63,16 +98,63 @@ class Lateness:
     delay_us: int  # that holds now, the largest of the partitions
     buckets: tuple[LatenessBucket, ...]  # those that are not empty
     delays: tuple[DelayEffect, ...]
+    views: tuple[ViewLoss, ...] = ()  # those with windows; others have no late records
 
     def to_json(self) -> dict[str, Any]:
         """Return the same under the same names, as JSON takes it: raw numbers."""
         return asdict(self)
 
 
+class _Losses:
+    """Counts what one branch of a view loses."""
+
+    def __init__(self, view: View, shape: Shape, stream: Stream) -> None:
+        assert shape.window is not None
+        self._view = view
+        self._cut = Cut.of(shape.window)
+        self._at_most = bool(shape.where or shape.expansions or stream.unique)
+        self._late = self._pairs = 0
+        self._by_delay = dict.fromkeys(sorted({*_RANGES_US, stream.delay_us}), 0)
+
+    def note(self, times_us: Micros, clocks_us: Micros, watermarks_us: Micros) -> None:
+        """Count a batch."""
+        lateness_us = self._view.lateness_us
+        self._pairs += count_pairs(self._cut, times_us)
+        if lateness_us is None:
+            return  # late records are folded
+        late = partial(count_late_pairs, self._cut, times_us, lateness_us=lateness_us)
+        self._late += late(watermarks_us)
+        begun = clocks_us != NEVER
+        for delay_us in self._by_delay:
+            self._by_delay[delay_us] += late(np.where(begun, clocks_us - delay_us * begun, NEVER))
+
+    def found(self) -> ViewLoss:
+        """Return what was counted."""
+        delays = tuple(LatePairs(*each) for each in self._by_delay.items())
+        return ViewLoss(self._view.name, self._pairs, self._late, self._at_most, delays)
+
+
+def _losses_of(stream: Stream, views: Sequence[View]) -> list[_Losses]:
+    # A window over an expression is Spark's to work out: what it loses is not known here.
+    return [
+        _Losses(view, shape, stream)
+        for view in views
+        for shape in shapes_of(view)
+        if shape.stream == stream.name and shape.window is not None and shape.time is None
+    ]
+
+
 def measure_lateness(
-    log: Log, stream: Stream, *, on_progress: Callable[[int, int], None] = lambda _done, _all: None
+    log: Log,
+    stream: Stream,
+    views: Sequence[View] = (),
+    *,
+    on_progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Lateness:
-    """Read a stream's topic to its end as it is now. `on_progress` hears offsets read, and all."""
+    """Read a stream's topic to its end as it is now. `on_progress` hears offsets read, and all.
+
+    `views` are those whose losses are counted, if they read the stream.
+    """
     assert stream.event_time is not None
     time = Timekeeper(log)
     time.read()
@@ -84,6 +166,12 @@ def measure_lateness(
         else JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
     )
     arrives = stream.event_time == ARRIVAL
+    losses = _losses_of(stream, views)
+
+    def note(*stamps: Micros) -> None:
+        for each in losses:
+            each.note(*stamps)
+
     counts = np.zeros(BUCKETS, np.int64)
     dead = unguarded = delay_us = done = 0
     extents = sorted(log.extents(stream.topic).items())
@@ -98,6 +186,7 @@ def measure_lateness(
             decoder,
             marks=time.book.ahead(stream, partition.number, first, end, until=until),
             counts_lateness=True,
+            on_stamped=note,
         )
         for batch in gather(log.read(Range(partition, first, end), produced=arrives)):
             stamper.stamp(batch, stamper.accept(batch, decoder.decode(batch["value"])))
@@ -118,6 +207,7 @@ def measure_lateness(
         delay_us,
         tuple(LatenessBucket(bounds[bucket], int(counts[bucket])) for bucket in filled),
         _effects(counts, delay_us),
+        tuple(each.found() for each in losses),
     )
 
 

@@ -1,35 +1,33 @@
 """Read back which records a side topic (`<stream>.dead`, `<view>.late`) holds."""
 
+from collections.abc import Iterator
+
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.log.base import Log, Range
-from headrace.sinks.outbox import HEADER_OFFSET, HEADER_TOPIC, HEADER_VERSION
+from headrace.sinks.outbox import HEADER_OFFSET, HEADER_PARTITION, HEADER_TOPIC, HEADER_VERSION
 
-__all__ = ["Offsets", "last_header", "read_side_offsets"]
-
-Offsets = npt.NDArray[np.int64]
+__all__ = ["last_header", "read_side_offsets"]
 
 
-def read_side_offsets(log: Log, topic: str, version: str, source: str) -> dict[int, Offsets]:
-    """Return what offsets of a source topic a version put aside, by partition, repeats too."""
+def read_side_offsets(log: Log, topic: str, version: str, source: str) -> Iterator[pa.Table]:
+    """Yield what a version put aside of a source topic, repeats too: `partition` and `offset`."""
     if all(known.name != topic for known in log.topics()):
-        return {}
-    found: dict[int, Offsets] = {}
+        return
     for partition, extent in log.extents(topic).items():
-        parts = [np.array([], dtype=np.int64)]
         for batch in log.read(Range(partition, *extent)):
-            offsets = last_header(batch["headers"], HEADER_OFFSET)
-            versions = last_header(batch["headers"], HEADER_VERSION)
-            sources = last_header(batch["headers"], HEADER_TOPIC)
-            mine = pc.equal(versions, pa.scalar(version.encode(), pa.binary()))
-            mine = pc.and_(mine, pc.equal(sources, pa.scalar(source.encode(), pa.binary())))
-            text = offsets.filter(mine).cast(pa.string())
-            parts.append(text.cast(pa.int64()).to_numpy(zero_copy_only=False))
-        found[partition.number] = np.concatenate(parts)
-    return found
+            headers = batch["headers"]
+            mine = pc.and_(
+                pc.equal(last_header(headers, HEADER_VERSION), version.encode()),
+                pc.equal(last_header(headers, HEADER_TOPIC), source.encode()),
+            )
+            places = [
+                last_header(headers, name).filter(mine).cast(pa.string()).cast(type)
+                for name, type in ((HEADER_PARTITION, pa.int32()), (HEADER_OFFSET, pa.int64()))
+            ]
+            yield pa.table(places, ["partition", "source_offset"])
 
 
 def last_header(headers: pa.Array, name: str) -> pa.Array:

@@ -19,11 +19,14 @@ from headrace.ledger.entries import (
 )
 from headrace.ledger.laws import EXPANDED_COUNTERS, STREAM_COUNTERS, VIEW_COUNTERS, totals_of
 from headrace.log.base import Extent, Log, Partition
+from headrace.observe.drift import Drift
+from headrace.observe.placing import placing_warnings
 from headrace.project.settings import Settings
 from headrace.store.base import Snapshot
 from headrace.time.clocks import NEVER
 
 __all__ = [
+    "EngineStatus",
     "OperatorStatus",
     "PartitionStatus",
     "Status",
@@ -111,8 +114,21 @@ class OperatorStatus:
 
 
 @dataclass(frozen=True)
+class EngineStatus:
+    """The engine that runs."""
+
+    pid: int
+    started: str
+    watches: bool  # it applies edited definitions by itself
+
+
+@dataclass(frozen=True)
 class UnitStatus:
-    """A unit and its last turn; `last` is None before the first one."""
+    """A unit and its last turn; `last` is None before the first one.
+
+    Its milliseconds are those of all steps. Of a turn after which the engine was killed, those of
+    the commit and of publishing are not known, and are not among them.
+    """
 
     name: str
     turn: int
@@ -134,14 +150,29 @@ class Status:
     bounds: Settings
     operators: tuple[OperatorStatus, ...] = ()
     written_rows: int = 0  # of written streams that wait to be published
+    warnings: tuple[str, ...] = ()  # what may make an answer surprise, in sentences
+    engine: EngineStatus | None = None  # None: none runs
+    definitions: Drift | None = None  # None: those on disk are those that the ledger holds
 
     def to_json(self) -> dict[str, Any]:
         """Return the same under the same names, as JSON takes it: raw numbers."""
         return asdict(self)
 
 
-def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) -> Status:
-    """Return the status at the snapshot's commit. LogError: the log cannot be read."""
+def take_status(
+    project: str,
+    snapshot: Snapshot,
+    log: Log,
+    settings: Settings,
+    *,
+    last_turns: Mapping[str, TurnReport] | None = None,
+    engine: EngineStatus | None = None,
+    definitions: Drift | None = None,
+) -> Status:
+    """Return the status at the snapshot's commit. LogError: the log cannot be read.
+
+    `last_turns` are those of a running engine, which knows how long their commits took.
+    """
     holdings = snapshot.holdings()
     units = snapshot.units()
     progress = {name: snapshot.progress(name) for name in units}
@@ -200,7 +231,7 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
                 )
             )
     turned = tuple(
-        UnitStatus(name, turn, next(iter(snapshot.turns(name)), None))
+        UnitStatus(name, turn, _last_turn(snapshot, name, last_turns or {}))
         for name, turn in units.items()
     )
     return Status(
@@ -217,7 +248,18 @@ def take_status(project: str, snapshot: Snapshot, log: Log, settings: Settings) 
         settings,
         tuple(_operators(snapshot)),
         snapshot.written_count(),
+        placing_warnings(log, [stream_of(h, h.name) for h in holdings if h.kind == "stream"]),
+        engine,
+        definitions,
     )
+
+
+def _last_turn(
+    snapshot: Snapshot, unit: str, last_turns: Mapping[str, TurnReport]
+) -> TurnReport | None:
+    kept = next(iter(snapshot.turns(unit)), None)
+    timed = last_turns.get(unit)
+    return timed if kept is not None and timed is not None and timed.turn == kept.turn else kept
 
 
 def _operators(snapshot: Snapshot) -> Iterator[OperatorStatus]:

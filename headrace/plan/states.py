@@ -84,6 +84,12 @@ def grouped_table(
     for at, key in enumerate(query.keys):
         if not types[key.name].is_comparable:
             found = types[key.name].sql
+            if key.derived:
+                raise refuse(
+                    view,
+                    f"{key.expression} is {found}, and a MAP over keys cannot be kept beside them; "
+                    f"compute it when you read the view",
+                )
             raise refuse(
                 view,
                 f"GROUP BY {key.expression} is {found}: a MAP is no key; group by an entry of it, "

@@ -54,7 +54,7 @@ class Checked:
 
 def check_project(folder: Path) -> Checked:
     """Return what is to be said about a project. UsageError: there is none."""
-    from headrace.model.warnings import unread_notes, written_topic_warnings
+    from headrace.model.validate.warnings import unread_notes, written_topic_warnings
     from headrace.plan.shape import shapes_of
     from headrace.sql import read_project  # loads sqlglot, which most commands do without
 
@@ -74,7 +74,9 @@ def check_project(folder: Path) -> Checked:
             refused += error.problems
     found = [Finding(Severity.ERROR, each) for each in (*problems, *refused)]
     found += [Finding(Severity.WARNING, each) for each in written_topic_warnings(reading.project)]
+    found += [Finding(Severity.WARNING, each) for each in reading.warnings]
     if not refused:
+        found += [Finding(Severity.NOTE, each) for each in reading.hints]
         found += [Finding(Severity.NOTE, each) for each in unread_notes(reading.project)]
     return Checked(
         config,

@@ -14,7 +14,8 @@ Promises:
 - A section or key that is not known is refused, because a misspelt one would change nothing in
   silence.
 Paths are relative to the folder. In the properties of [log.client], `${NAME}` is replaced by
-the environment variable NAME, so that no secret has to stand in the file.
+the environment variable NAME, so that no secret has to stand in the file, nor be sent to where
+Spark's tasks run.
 """
 
 import os
@@ -28,6 +29,7 @@ from typing import Any
 
 from headrace.errors import DefinitionError, Location, Problem, UsageError
 from headrace.log.opening import EmbeddedPlace, KafkaPlace, LogPlace
+from headrace.log.secrets import VARIABLE, FromEnvironment
 from headrace.project.settings import Settings
 
 __all__ = ["FILE", "Config", "not_text", "read_config"]
@@ -46,7 +48,6 @@ _KEYS: Mapping[str, Mapping[str, type]] = {
 }
 _TYPES = {str: "text", int: "a whole number", dict: "a section of its own"}
 _OF_KIND = {"path": "embedded", "prefix": "kafka", "client": "kafka"}
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
 # They decide what an expression means, so they are part of every definition.
 _FIXED_SPARK = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 
@@ -167,7 +168,7 @@ def _check_client(text: str, properties: Mapping[str, object]) -> Iterator[Probl
         if not isinstance(value, str | int | float):
             yield Problem(place, f"{name} takes text, a number, true or false, not {value!r}")
             continue
-        for variable in _VARIABLE.findall(str(value)):
+        for variable in VARIABLE.findall(str(value)):
             if variable not in os.environ:
                 yield Problem(place, f"{name}: the environment has no {variable}; set it")
 
@@ -175,9 +176,10 @@ def _check_client(text: str, properties: Mapping[str, object]) -> Iterator[Probl
 def _log_place(folder: Path, log: Mapping[str, Any]) -> LogPlace:
     if log.get("kind", "embedded") == "embedded":
         return EmbeddedPlace(folder / log.get("path", ".headrace/log"))
+    texts = {name: _text(value) for name, value in _flatten(log["client"]).items()}
     client = {
-        name: _VARIABLE.sub(lambda found: os.environ[found[1]], _text(value))
-        for name, value in _flatten(log["client"]).items()
+        name: FromEnvironment(text) if VARIABLE.search(text) else text
+        for name, text in texts.items()
     }
     return KafkaPlace(client, log.get("prefix", ""))
 

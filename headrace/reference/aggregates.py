@@ -9,6 +9,9 @@ said below. When nothing is left, counts are 0, lists are empty and the others a
 - var_pop, var_samp, stddev_pop, stddev_samp: of the values as doubles, without rounding until the
   end; of one value a sample has none. NaN when one of them is no finite number; else infinity
   when one is beyond 1e144.
+- skewness, kurtosis: of the population, kurtosis less 3, of the values as doubles, without rounding
+  until the end; null where all values are equal. NaN when one of them is no finite number, or is
+  beyond 1e72.
 - bool_and, bool_or: whether all, or any, are true. bit_and, bit_or, bit_xor: the same bit by bit,
   and whether an odd number of them has a bit.
 - first, last: the value of the record that stands first or last; a null is a value unless
@@ -132,6 +135,8 @@ def aggregate(call: Call, taken: Sequence[Taken], type: pa.DataType) -> object:
         return all(counted) if function == "bool_and" else any(counted)
     if function in ("var_pop", "var_samp", "stddev_pop", "stddev_samp"):
         return _spread(function, [float(value) for value in counted])
+    if function in ("skewness", "kurtosis"):
+        return _asymmetry(function, [float(value) for value in counted])
     total = _sum(counted)
     if function == "try_sum" and isinstance(total, int) and not -(2**63) <= total < 2**63:
         return None
@@ -207,6 +212,21 @@ def _spread(function: str, values: Sequence[float]) -> float | None:
     squares = sum(((value - mean) ** 2 for value in exact), Fraction(0))
     variance = float(squares / degrees)
     return variance if function.startswith("var") else math.sqrt(variance)
+
+
+def _asymmetry(function: str, values: Sequence[float]) -> float | None:
+    if not all(math.isfinite(each) and abs(each) <= 1e72 for each in values):
+        return math.nan
+    exact = [Fraction(value) for value in values]
+    count, mean = len(exact), sum(exact, Fraction(0)) / len(exact)
+    m2, m3, m4 = (
+        sum(((value - mean) ** power for value in exact), Fraction(0)) for power in (2, 3, 4)
+    )
+    if m2 == 0:
+        return None
+    if function == "kurtosis":
+        return float(count * m4 / m2**2 - 3)
+    return math.copysign(math.sqrt(count * m3**2 / m2**3), m3)
 
 
 def _sum(values: Sequence[Any]) -> Any:

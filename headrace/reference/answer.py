@@ -22,7 +22,8 @@ stream goes through them in this order:
    is `[e, e + gap)`, the session that it would be alone.
 4. It is *dead* for the view when a key, an argument or (without grouping) an output fails on it; an
    argument is evaluated where its FILTER is true. So it is when an output or HAVING that follows
-   from the keys alone fails: it is asked of the record, as the keys are.
+   from the keys alone fails, or a function call within one that does: they are asked of the
+   record, as the keys are.
 5. Otherwise it is folded: into the group of its keys and each window that it is not late for, or as
    a row of its own. That is a correction where `t <= w`. In a view of sessions it is folded into
    the session of its keys that it is in: a longest chain of such records, in the order of their

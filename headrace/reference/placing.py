@@ -20,6 +20,7 @@ from headrace.model.nodes import (
 )
 from headrace.model.scalars import Scalar
 from headrace.reference.relations import Coordinates, Folding, Part, Question, Relation, Row, ask
+from headrace.reference.scalars import calls_over
 from headrace.reference.windows import OutOfRange, Span, to_datetime, to_us, windows_around
 
 __all__ = [
@@ -81,10 +82,11 @@ def place_rows(
 
 
 def values_over_keys(query: Node, node: Aggregate) -> list[Scalar]:
-    """Return the outputs and conditions above an aggregate that follow from its keys alone.
+    """Return what follows from an aggregate's keys alone, above it: outputs, conditions, and calls.
 
     They are asked of every record, as the keys are: over columns of the aggregate's input. What a
-    query within the query gives, and no other asks for, is not.
+    query within the query gives, and no other asks for, is not. Of an output or a condition that
+    reads aggregates as well, its function calls over keys are.
     """
     own: dict[str, Scalar] = {key_column(at): key for at, key in enumerate(node.keys)}
     overlap = node.window is not None and (node.window.overlaps or node.window.gap_us is not None)
@@ -102,7 +104,10 @@ def values_over_keys(query: Node, node: Aggregate) -> list[Scalar]:
         elif isinstance(each, Project):
             columns = {one.name: one.scalar.substitute(columns) for one in each.columns}
     found += columns.values()
-    return [each.substitute(own) for each in found if each.refs and set(each.refs) <= set(own)]
+    follows = [each for each in found if each.refs and set(each.refs) <= set(own)]
+    mixed = (each for each in found if not set(each.refs) <= set(own))
+    follows += (call for each in mixed for call in calls_over(each, own))
+    return [each.substitute(own) for each in follows]
 
 
 def windows_of(

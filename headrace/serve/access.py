@@ -12,6 +12,7 @@ from headrace.model.definitions import Project
 from headrace.model.fingerprint import stream_fingerprint
 from headrace.plan.stages import Fold, Pipeline, plan_pipeline
 from headrace.project.config import Config
+from headrace.project.disk import Disk
 from headrace.project.folder import read_definitions
 from headrace.serve.desk import Desk, StoreDesk
 from headrace.serve.lock import Address, Holder, lock_holder, read_address
@@ -20,7 +21,7 @@ from headrace.store.opening import open_store
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["open_desk", "plan_definitions", "plan_on_disk", "running_engine"]
+__all__ = ["open_desk", "plan_definitions", "plan_on_disk", "plan_with", "running_engine"]
 
 # An engine that is starting needs some seconds for Spark before it answers.
 START_SECONDS = 30.0
@@ -49,8 +50,8 @@ def open_desk(config: Config) -> Iterator[Desk]:
             log,
             store,
             config.settings,
-            spark=lambda: start_project_spark(config),
             pipelines=lambda: [plan_on_disk(config)],
+            disk=Disk(config),
         )
     finally:
         store.close()
@@ -88,7 +89,11 @@ def plan_on_disk(config: Config) -> Pipeline:
 
 def plan_definitions(config: Config, definitions: Project) -> Pipeline:
     """Plan definitions; Spark tells the types. DefinitionError: all."""
-    spark = start_project_spark(config)
+    return plan_with(start_project_spark(config), definitions)
+
+
+def plan_with(spark: "SparkSession", definitions: Project) -> Pipeline:
+    """Plan definitions with a Spark that is running. DefinitionError: all."""
     from headrace.engine.spark.analysis import plan_view  # loads Spark
 
     folds: list[Fold] = []

@@ -3,19 +3,20 @@
     GET  /health               {"ok": true}
     GET  /status               see observe.status
     GET  /explain              one plan per view
-    POST /sql                  {"sql", "max_rows"} -> {"columns", "rows"}
-    POST /audit                lines of JSON: {"done", "all"} ..., then {"audit"} or {"error"}
+    POST /sql                  {"sql", "max_rows"} -> {"columns", "rows"}; a stream of Arrow for
+                               who accepts application/vnd.apache.arrow.stream
+    POST /export               {"table": name or null} -> bytes, see store/duckdb/exporting.py
 
 An error is {"error": its name in the tree of errors, "message"}: 400 for what the asker can mend,
-409 when an audit runs already, 413 for a body over the limit, 503 for the rest. An audit whose
-asker goes away ends early.
+408 for a body that does not arrive, 409 when an export is under way already, 413 for a body over
+the limit, 503 for the rest.
 """
 
 import json
-import queue
 import threading
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import Iterator
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -24,41 +25,39 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from headrace.errors import EngineError, HeadraceError, UsageError
+from headrace.errors import HeadraceError, UsageError
 from headrace.serve.desk import Desk
-from headrace.serve.guard import MAX_BODY_BYTES, Guard, TooLarge, read_body
+from headrace.serve.guard import MAX_BODY_BYTES, Guard, TooLarge, TooSlow, read_body
+from headrace.serve.values import ARROW, arrow_bytes
 from headrace.store.base import MAX_ROWS
 
 __all__ = ["Api"]
 
-
-class _Cancelled(Exception):
-    """The asker is gone, or the engine ends."""
+_CHUNK_BYTES = 1 << 20
 
 
 class Api:
-    """Holds the ASGI `app`. `close` ends an audit that is under way."""
+    """Holds the ASGI `app`."""
 
     def __init__(self, desk: Desk, *, token: str) -> None:
         self._desk = desk
-        self._closed = threading.Event()
-        self._auditing = threading.Lock()
+        self._exporting = threading.Lock()
         routes = [
             Route("/health", self._health, methods=["GET"]),
             Route("/status", self._status, methods=["GET"]),
             Route("/explain", self._explain, methods=["GET"]),
             Route("/sql", self._sql, methods=["POST"]),
-            Route("/audit", self._audit, methods=["POST"]),
+            Route("/export", self._export, methods=["POST"]),
         ]
         self.app = Starlette(
             routes=routes,
             middleware=[Middleware(Guard, token=token)],
-            exception_handlers={HeadraceError: _answer_error, TooLarge: _answer_too_large},
+            exception_handlers={
+                HeadraceError: _answer_error,
+                TooLarge: _answer_too_large,
+                TooSlow: _answer_too_slow,
+            },
         )
-
-    def close(self) -> None:
-        """End what is under way."""
-        self._closed.set()
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"ok": True})
@@ -72,45 +71,54 @@ class Api:
     async def _sql(self, request: Request) -> Response:
         sql, max_rows = _read_question(await read_body(request))
 
+        as_arrow = request.headers.get("accept") == ARROW
+
         def answer() -> bytes:
             # Made here, not in the event loop: a large answer would hold up every other request.
+            if as_arrow:
+                return arrow_bytes(self._desk.table(sql, max_rows=max_rows))
             return json.dumps(self._desk.sql(sql, max_rows=max_rows)).encode()
 
-        return Response(await run_in_threadpool(answer), media_type="application/json")
+        media_type = ARROW if as_arrow else "application/json"
+        return Response(await run_in_threadpool(answer), media_type=media_type)
 
-    async def _audit(self, request: Request) -> Response:
-        await read_body(request)
-        if not self._auditing.acquire(blocking=False):
-            busy = "an audit is under way already; wait for it to end"
+    async def _export(self, request: Request) -> Response:
+        table = _read_table(await read_body(request))
+        if not self._exporting.acquire(blocking=False):
+            busy = "an export is under way already; ask again when it has ended"
             return JSONResponse({"error": "EngineError", "message": busy}, status_code=409)
-        return StreamingResponse(self._audit_lines(), media_type="application/x-ndjson")
-
-    async def _audit_lines(self) -> AsyncIterator[bytes]:
-        lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        gone = threading.Event()
-
-        def progress(done: int, all: int) -> None:
-            if gone.is_set() or self._closed.is_set():
-                raise _Cancelled
-            lines.put({"done": done, "all": all})
-
-        def work() -> None:
-            try:
-                lines.put({"audit": self._desk.audit(progress)})
-            except _Cancelled:
-                lines.put(_error(EngineError("the engine ended before the audit did; ask again")))
-            except Exception as error:  # noqa: BLE001 - the asker is told, whatever it is
-                lines.put(_error(error))
-            finally:
-                lines.put(None)
-                self._auditing.release()
-
-        threading.Thread(target=work, name="audit", daemon=True).start()
         try:
-            while (line := await run_in_threadpool(lines.get)) is not None:
-                yield json.dumps(line).encode() + b"\n"
+            file = await run_in_threadpool(self._exported, table)
         finally:
-            gone.set()
+            self._exporting.release()
+        return StreamingResponse(_chunks(file), media_type="application/octet-stream")
+
+    def _exported(self, table: str | None) -> IO[bytes]:
+        """Write an export to a file without a name; the transaction ends before it is sent."""
+        file = TemporaryFile()  # noqa: SIM115 - closed when it is sent
+        try:
+            self._desk.export(file, table)
+            file.seek(0)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while chunk := file.read(_CHUNK_BYTES):
+            yield chunk
+
+
+def _read_table(body: bytes) -> str | None:
+    try:
+        table = json.loads(body)["table"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError('the body names no table; send {"table": null}') from error
+    if table is not None and not isinstance(table, str):
+        raise UsageError("table takes the name of a table, or null for the ledger")
+    return table
 
 
 def _read_question(body: bytes) -> tuple[str, int]:
@@ -138,3 +146,8 @@ async def _answer_error(_: Request, error: Exception) -> Response:
 async def _answer_too_large(_: Request, _error: Exception) -> Response:
     message = f"a request has at most {MAX_BODY_BYTES} bytes"
     return JSONResponse({"error": "UsageError", "message": message}, status_code=413)
+
+
+async def _answer_too_slow(_: Request, _error: Exception) -> Response:
+    message = "the request's body did not arrive in time; send it again"
+    return JSONResponse({"error": "UsageError", "message": message}, status_code=408)

@@ -1,19 +1,21 @@
 """Ask a running engine over its HTTP API; the same answers as `StoreDesk`, the same errors."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 import httpx
+import pyarrow as pa
 
 from headrace import errors
 from headrace.errors import EngineError, HeadraceError, Unreachable
-from headrace.serve.desk import OnProgress
 from headrace.serve.lock import Address
+from headrace.serve.values import ARROW, read_arrow
 from headrace.store.base import MAX_ROWS, MAX_SECONDS
 
 __all__ = ["EngineClient"]
+
+_EXPORT_SECONDS = 600.0
 
 
 class EngineClient:
@@ -37,24 +39,32 @@ class EngineClient:
         """Answer one reading statement. QueryRefused."""
         return dict(self._ask("POST", "/sql", {"sql": sql, "max_rows": max_rows}))
 
+    def table(self, sql: str, *, max_rows: int = MAX_ROWS) -> pa.Table:
+        """Answer one reading statement with its types. QueryRefused."""
+        with self._reaching():
+            response = self._http.post(
+                "/sql", json={"sql": sql, "max_rows": max_rows}, headers={"Accept": ARROW}
+            )
+            if response.status_code == httpx.codes.OK:
+                return read_arrow(response.content)
+            answer = response.json()
+        raise _to_error(answer)
+
     def explain(self) -> list[dict[str, Any]]:
         """Return the plan of every view."""
         return list(self._ask("GET", "/explain"))
 
-    def audit(self, on_progress: OnProgress) -> dict[str, Any]:
-        """Let the engine recompute everything from the log."""
-        with self._reaching(), self._http.stream("POST", "/audit", timeout=None) as response:
+    def export(self, sink: BinaryIO, table: str | None = None) -> None:
+        """Let the engine export its ledger, or the rows of a physical table. StoreError."""
+        asked = self._http.stream(
+            "POST", "/export", json={"table": table}, timeout=_EXPORT_SECONDS
+        )  # the whole table is written before its first byte is sent
+        with self._reaching(), asked as response:
             if response.status_code != httpx.codes.OK:
                 response.read()
                 raise _to_error(response.json())
-            for line in response.iter_lines():
-                found = json.loads(line)
-                if "error" in found:
-                    raise _to_error(found)
-                if "audit" in found:
-                    return dict(found["audit"])
-                on_progress(found["done"], found["all"])
-        raise Unreachable("the engine ended before the audit did; ask again")
+            for chunk in response.iter_bytes():
+                sink.write(chunk)
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -1,31 +1,33 @@
-"""Where questions are answered: status, SQL, audit, explain, as JSON values.
+"""Where questions are answered: status, SQL and explain as JSON values, and exports.
 
 `Desk` is what the command line asks. `StoreDesk` answers from log and store, inside the engine's
 process or, when no engine runs, in the asker's own; `serve.client` asks a running engine. Both
 give the same names and numbers.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, BinaryIO, Protocol
 
-from headrace.errors import QueryRefused
+import pyarrow as pa
+
+from headrace.errors import QueryRefused, TableNotFound
+from headrace.ledger.entries import TurnReport
 from headrace.log.base import Log
-from headrace.observe.status import take_status
+from headrace.observe.drift import find_drift
+from headrace.observe.status import EngineStatus, take_status
 from headrace.plan.explain import explain_view
 from headrace.plan.stages import Pipeline, tables_of
+from headrace.project.disk import Disk
 from headrace.project.settings import Settings
+from headrace.serve.missing import explain_missing
 from headrace.serve.values import answer_to_json
 from headrace.store.base import MAX_ROWS, Store
 from headrace.store.opening import describe_table
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-__all__ = ["MAX_ANSWER_BYTES", "Desk", "OnProgress", "StoreDesk"]
+__all__ = ["MAX_ANSWER_BYTES", "Desk", "StoreDesk"]
 
 MAX_ANSWER_BYTES = 64 << 20
 
-OnProgress = Callable[[int, int], None]
 Json = dict[str, Any]
 
 
@@ -40,8 +42,12 @@ class Desk(Protocol):
         """Answer one reading statement. QueryRefused."""
         ...
 
-    def audit(self, on_progress: OnProgress) -> Json:
-        """Recompute everything from the log and return what was compared and what differs."""
+    def table(self, sql: str, *, max_rows: int = MAX_ROWS) -> pa.Table:
+        """Answer one reading statement with its types. QueryRefused."""
+        ...
+
+    def export(self, sink: BinaryIO, table: str | None = None) -> None:
+        """Write what the store exports: its ledger, or the rows of a physical table."""
         ...
 
     def explain(self) -> list[Json]:
@@ -50,7 +56,7 @@ class Desk(Protocol):
 
 
 class StoreDesk:
-    """Answers from log and store. Spark is asked for only where it is needed."""
+    """Answers from log and store."""
 
     def __init__(
         self,
@@ -59,49 +65,55 @@ class StoreDesk:
         store: Store,
         settings: Settings,
         *,
-        spark: Callable[[], "SparkSession"],
         pipelines: Callable[[], Sequence[Pipeline]],
+        disk: Disk | None = None,
+        engine: EngineStatus | None = None,
+        last_turns: Callable[[], Mapping[str, TurnReport]] = dict,
     ) -> None:
         self._project = project
         self._log = log
         self._store = store
         self._settings = settings
-        self._spark = spark
         self._pipelines = pipelines
+        self._disk = disk
+        self._engine = engine
+        self._last_turns = last_turns
 
     def status(self) -> Json:
         """Return what is going on."""
         with self._store.open() as snapshot:
-            return take_status(self._project, snapshot, self._log, self._settings).to_json()
+            return take_status(
+                self._project,
+                snapshot,
+                self._log,
+                self._settings,
+                last_turns=self._last_turns(),
+                engine=self._engine,
+                definitions=find_drift(self._disk, snapshot) if self._disk else None,
+            ).to_json()
 
     def sql(self, sql: str, *, max_rows: int = MAX_ROWS) -> Json:
         """Answer one reading statement. QueryRefused: not one, or past its limits."""
+        return answer_to_json(self.table(sql, max_rows=max_rows))
+
+    def table(self, sql: str, *, max_rows: int = MAX_ROWS) -> pa.Table:
+        """Answer one reading statement with its types. QueryRefused: as `sql`."""
         with self._store.open() as snapshot:
-            table = snapshot.query(sql, max_rows=min(max_rows, MAX_ROWS))
-            if table.nbytes > MAX_ANSWER_BYTES:
-                raise QueryRefused(
-                    f"the answer has {table.nbytes} bytes, {MAX_ANSWER_BYTES} is the most; ask for "
-                    f"fewer rows or columns"
-                )
-            return answer_to_json(table)
+            try:
+                table = snapshot.query(sql, max_rows=min(max_rows, MAX_ROWS))
+            except TableNotFound as error:
+                raise QueryRefused(explain_missing(error.table, snapshot)) from error
+        if table.nbytes > MAX_ANSWER_BYTES:
+            raise QueryRefused(
+                f"the answer has {table.nbytes} bytes, {MAX_ANSWER_BYTES} is the most; ask for "
+                f"fewer rows or columns"
+            )
+        return table
 
-    def audit(self, on_progress: OnProgress) -> Json:
-        """Recompute everything from the log. What `on_progress` raises ends the audit."""
-        from headrace.observe.audit import audit  # loads Spark, which the others do without
-
-        found = audit(
-            self._log, self._store, self._spark(), settings=self._settings, on_progress=on_progress
-        )
-        return {
-            "ok": not found.differences,
-            "records": found.records,
-            "rows": found.rows,
-            "counters": [
-                {**owner._asdict(), "counters": dict(counters)}
-                for owner, counters in sorted(found.counters.items())
-            ],
-            "differences": list(found.differences),
-        }
+    def export(self, sink: BinaryIO, table: str | None = None) -> None:
+        """Write what the store exports: its ledger, or the rows of a physical table. StoreError."""
+        with self._store.open() as snapshot:
+            snapshot.export(sink, table)
 
     def explain(self) -> list[Json]:
         """Return the plan of every view."""

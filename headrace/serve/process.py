@@ -4,7 +4,10 @@
 2. Log and store.
 3. Spark, started in a thread, so that a signal is heard meanwhile.
 4. The engine, which checks every definition and takes over the store.
-5. The HTTP API, and its address.
+5. The plans of live turns, made and run once: the first turn is as quick as the next ones.
+6. The HTTP API, and its address.
+
+When definitions are edited, another engine takes the place of the one there is; the rest stays.
 """
 
 import secrets
@@ -13,14 +16,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace.engine.reach import Reach
-from headrace.errors import StoreBusy, Unreachable
+from headrace.errors import DefinitionError, StoreBusy, Unreachable
+from headrace.ledger.entries import MAIN
+from headrace.log.base import Log
 from headrace.log.opening import open_log
+from headrace.model.definitions import Project
+from headrace.observe.drift import Drift, find_drift
+from headrace.observe.status import EngineStatus
 from headrace.project.config import Config
+from headrace.project.disk import Disk
 from headrace.project.folder import OpenProject
-from headrace.serve.access import start_project_spark
+from headrace.serve.access import plan_with, start_project_spark
 from headrace.serve.api import Api
 from headrace.serve.desk import StoreDesk
 from headrace.serve.lock import Holder, hold_engine_lock, publish_address
@@ -33,7 +42,9 @@ if TYPE_CHECKING:
 
     from headrace.engine.engine import Engine
 
-__all__ = ["Stopped", "serving"]
+__all__ = ["Served", "Stopped", "serving"]
+
+Result = TypeVar("Result")
 
 # Somebody's `headrace sql` may be reading the store at the moment an engine starts.
 _STORE_PATIENCE_SECONDS = 5.0
@@ -43,6 +54,60 @@ class Stopped(Exception):
     """The engine was told to stop before it ran."""
 
 
+class Served:
+    """A project that is being served; `engine` is another one after `renew`."""
+
+    def __init__(
+        self, config: Config, log: Log, store: Store, spark: "SparkSession", reach: Reach
+    ) -> None:
+        self.config = config
+        self.disk = Disk(config)
+        self.engine: Engine
+        self._log = log
+        self._store = store
+        self._spark = spark
+        self._reach = reach
+
+    def start(self, definitions: Project, stop: threading.Event) -> None:
+        """Start an engine, which checks the definitions first. DefinitionError, Stopped."""
+        from headrace.engine.engine import Engine  # loads Spark: only once there is one
+
+        settings = self.config.settings
+        engine = Engine(definitions, self._log, self._store, self._spark, settings=settings)
+        try:
+            _start_engine(engine, self._reach, stop)
+        except BaseException:
+            engine.close()
+            raise
+        self.engine = engine
+
+    def renew(self, definitions: Project, stop: threading.Event) -> None:
+        """Let an engine with other definitions go on. The old one must not be turning.
+
+        DefinitionError: they are refused, and an engine with the old ones goes on.
+        """
+        old = self.engine.project
+        self.engine.close()
+        try:
+            self.start(definitions, stop)
+        except DefinitionError:
+            self.start(old, stop)
+            raise
+
+    def plan(self, definitions: Project) -> None:
+        """Let Spark check definitions; nothing else is done. DefinitionError."""
+        plan_with(self._spark, definitions)
+
+    def drift(self) -> Drift | None:
+        """Return how the definitions on disk differ from those that the ledger holds."""
+        with self._store.open() as snapshot:
+            return find_drift(self.disk, snapshot)
+
+    def close(self) -> None:
+        """Let go of the engine."""
+        self.engine.close()
+
+
 @contextmanager
 def serving(
     opened: OpenProject,
@@ -50,11 +115,13 @@ def serving(
     *,
     tell: Callable[[str], None] = lambda _: None,
     patient: bool = True,
-) -> Iterator["Engine"]:
+    watches: bool = False,
+) -> Iterator[Served]:
     """Start a project's engine and serve its API; `tell` hears what is being done.
 
     A log out of reach is waited for, unless not `patient`: Unreachable. EngineRunning,
     DefinitionError, StoreBusy, JavaMissing, AccessDenied. Stopped: `stop` was set on the way.
+    `watches` tells others that edits are applied, which the caller does.
     """
     config = opened.config
     with ExitStack() as stack:
@@ -67,16 +134,17 @@ def serving(
         spark = _start_spark(config, stop)
         stack.callback(spark.stop)
         tell("checking the definitions")
-        from headrace.engine.engine import Engine  # loads Spark: only once there is one
-
-        engine = Engine(opened.definitions, log, store, spark, settings=config.settings)
-        stack.callback(engine.close)
-        _start_engine(engine, Reach(stop, patient=patient), stop)
-        url = stack.enter_context(_serving_api(config, engine, holder))
+        served = Served(config, log, store, spark, Reach(stop, patient=patient))
+        served.start(opened.definitions, stop)
+        stack.callback(served.close)
+        if patient:
+            tell("preparing the views")
+            _warm(served, stop)
+        url = stack.enter_context(_serving_api(config, served, holder, watches))
         if stop.is_set():
             raise Stopped
         tell(f"serving {config.name} on {url}")
-        yield engine
+        yield served
 
 
 def _start_engine(engine: "Engine", reach: Reach, stop: threading.Event) -> None:
@@ -102,18 +170,33 @@ def _open_store(path: Path, stop: threading.Event) -> Store:
 
 
 def _start_spark(config: Config, stop: threading.Event) -> "SparkSession":
-    # In a thread of its own PySpark leaves the signal handlers alone; and Java, which takes
-    # seconds to start, can be left behind at once: it ends when this process does.
-    found: list[SparkSession] = []
+    # In a thread of its own PySpark leaves the signal handlers alone.
+    return _unless_stopped(lambda: start_project_spark(config), stop)
+
+
+def _warm(served: Served, stop: threading.Event) -> None:
+    from headrace.engine.gears.warming import warm_folds
+
+    engine = served.engine
+    folds = engine.units[MAIN].folds
+    _unless_stopped(lambda: warm_folds(engine.tools.spark, engine.tools.pool, folds), stop)
+
+
+def _unless_stopped(work: Callable[[], Result], stop: threading.Event) -> Result:
+    """Return what work gives. Stopped: it takes seconds, and is left behind when it is to stop.
+
+    It ends when this process does.
+    """
+    found: list[Result] = []
     failures: list[BaseException] = []
 
-    def start() -> None:
+    def run() -> None:
         try:
-            found.append(start_project_spark(config))
+            found.append(work())
         except BaseException as error:  # noqa: BLE001 - raised below, by the thread that waits
             failures.append(error)
 
-    thread = threading.Thread(target=start, name="spark-start", daemon=True)
+    thread = threading.Thread(target=run, name="start", daemon=True)
     thread.start()
     while thread.is_alive():
         thread.join(0.05)
@@ -125,21 +208,22 @@ def _start_spark(config: Config, stop: threading.Event) -> "SparkSession":
 
 
 @contextmanager
-def _serving_api(config: Config, engine: "Engine", holder: Holder) -> Iterator[str]:
-    tools = engine.tools
+def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) -> Iterator[str]:
+    tools = served.engine.tools
     desk = StoreDesk(
         config.name,
         tools.log,
         tools.store,
         config.settings,
-        spark=lambda: tools.spark,
-        pipelines=lambda: [unit.pipeline for unit in list(engine.units.values())],
+        pipelines=lambda: [unit.pipeline for unit in list(served.engine.units.values())],
+        disk=served.disk,
+        engine=EngineStatus(holder.pid, holder.started, watches),
+        last_turns=lambda: served.engine.last_turns(),
     )
     token = secrets.token_urlsafe(32)
     api = Api(desk, token=token)
-    with serve(api.app, port=config.port) as url:
-        try:
-            with publish_address(config.runtime, url, holder, token):
-                yield url
-        finally:
-            api.close()
+    with (
+        serve(api.app, port=config.port) as url,
+        publish_address(config.runtime, url, holder, token),
+    ):
+        yield url

@@ -11,10 +11,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from headrace.errors import EngineError
+from headrace.serve.connections import connection_class
 
 __all__ = ["serve"]
 
-MAX_CONNECTIONS = 64
 _START_SECONDS = 10.0
 
 
@@ -30,7 +30,7 @@ def serve(app: ASGIApp, *, port: int) -> Iterator[str]:
         lifespan="off",
         ws="none",
         server_header=False,
-        limit_concurrency=MAX_CONNECTIONS,
+        http=connection_class(),
         timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)

@@ -1,21 +1,23 @@
 """Rows of Arrow as JSON, the same on the wire and on the command line.
 
 A decimal with decimals is text (`"12.50"`); bytes are base64; times are ISO 8601 in UTC; a MAP is
-an object with the text of its keys. All of it can be appended again and is decoded to the same
-value, with one exception: what is no number in JSON is the text "nan", "inf" or "-inf", and a
-column of numbers takes no such text.
+an object with the text of its keys; an interval is text (`"1 month 3 days 04:00:00"`). All of it
+but intervals can be appended again and is decoded to the same value, with one exception: what is no
+number in JSON is the text "nan", "inf" or "-inf", and a column of numbers takes no such text.
 """
 
 import base64
 import json
 import math
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["answer_to_json", "plain"]
+__all__ = ["ARROW", "answer_to_json", "arrow_bytes", "plain", "read_arrow"]
+
+ARROW = "application/vnd.apache.arrow.stream"
 
 
 def answer_to_json(table: pa.Table) -> dict[str, Any]:
@@ -24,6 +26,20 @@ def answer_to_json(table: pa.Table) -> dict[str, Any]:
     # Column by column: two columns may have the same name.
     values = [[plain(value) for value in _to_python(column)] for column in table.columns]
     return {"columns": columns, "rows": [list(row) for row in zip(*values, strict=True)]}
+
+
+def arrow_bytes(table: pa.Table) -> bytes:
+    """Return a table as a stream of Arrow."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def read_arrow(content: bytes) -> pa.Table:
+    """Return the table of a stream of Arrow. ValueError: it is none."""
+    with pa.ipc.open_stream(content) as reader:
+        return reader.read_all()
 
 
 def _to_python(column: pa.ChunkedArray) -> list[Any]:
@@ -50,6 +66,10 @@ def plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
+    if isinstance(value, pa.MonthDayNano):
+        return _interval(value.months, value.days, value.nanoseconds // 1000)
+    if isinstance(value, timedelta):
+        return _interval(0, 0, value // timedelta(microseconds=1))
     if isinstance(value, dict):
         return {_name(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -61,3 +81,20 @@ def _name(key: Any) -> str:
     """Return the key of a MAP, or the name of a field, as the name of a member."""
     text = plain(key)
     return text if isinstance(text, str) else json.dumps(text)
+
+
+def _interval(months: int, days: int, microseconds: int) -> str:
+    """Return an interval as DuckDB writes it: 1 year 2 months 3 days 04:05:06.5."""
+    years, months = int(months / 12), int(math.fmod(months, 12))
+    parts = [
+        f"{number} {unit}{'' if abs(number) == 1 else 's'}"
+        for number, unit in ((years, "year"), (months, "month"), (days, "day"))
+        if number
+    ]
+    if microseconds or not parts:
+        sign = "-" if microseconds < 0 else ""
+        seconds, fraction = divmod(abs(microseconds), 1_000_000)
+        decimals = f".{fraction:06d}".rstrip("0") if fraction else ""
+        hours, minutes = seconds // 3600, seconds // 60 % 60
+        parts.append(f"{sign}{hours:02d}:{minutes:02d}:{seconds % 60:02d}{decimals}")
+    return " ".join(parts)

@@ -24,7 +24,8 @@ from headrace.sinks.outbox import (
     HEADER_VERSION,
     ensure_topic,
 )
-from headrace.store.base import Store
+from headrace.sinks.paging import publish_pages
+from headrace.store.base import Snapshot, Store
 
 __all__ = ["HEADER_BRANCH", "HEADER_ORDINALS", "HEADER_WATERMARK", "publish_written"]
 
@@ -42,29 +43,36 @@ _HEADERS = {
     HEADER_ORDINALS: "ordinals",
     HEADER_WATERMARK: "watermark_us",
 }
-# What is held in memory at once, however many rows wait.
-_PIECE_ROWS = 8_192
-_PIECE_BYTES = 16 << 20
 
 
 def publish_written(log: Log, store: Store, epoch: int) -> int:
     """Publish all rows that wait, and return how many were appended. ProducerFenced."""
-    appended = 0
-    while True:
-        with store.open() as snapshot:
-            rows = snapshot.written_rows(max_rows=_PIECE_ROWS, max_bytes=_PIECE_BYTES)
-        if not rows.num_rows:
-            return appended
-        rows = rows.combine_chunks()
+    return publish_pages(store, _WrittenRows(log, store, epoch))
+
+
+class _WrittenRows:
+    def __init__(self, log: Log, store: Store, epoch: int) -> None:
+        self._log = log
+        self._store = store
+        self._epoch = epoch
+
+    def read(self, snapshot: Snapshot, *, max_rows: int, max_bytes: int) -> pa.Table:
+        return snapshot.written_rows(max_rows=max_rows, max_bytes=max_bytes)
+
+    def append(self, rows: pa.Table) -> int:
+        appended = 0
         for topic in pc.unique(rows["topic"]).to_pylist():
             of_topic = rows.filter(pc.equal(rows["topic"], topic))
             for producer_id in pc.unique(of_topic["producer_id"]).to_pylist():
                 faults.reach("stream_before_append")
                 mine = of_topic.filter(pc.equal(of_topic["producer_id"], producer_id))
                 for part in _alike(mine.combine_chunks()):
-                    appended += _publish(log, topic, producer_id, part, epoch)
+                    appended += _publish(self._log, topic, producer_id, part, self._epoch)
         faults.reach("stream_after_append")
-        store.wrote(rows["number"][-1].as_py())
+        return appended
+
+    def forget(self, rows: pa.Table) -> None:
+        self._store.wrote(rows["number"][-1].as_py())
 
 
 def _alike(rows: pa.Table) -> Iterator[pa.Table]:

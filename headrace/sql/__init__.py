@@ -17,8 +17,9 @@ from headrace.model.definitions import Project, Sink, Stream, View
 from headrace.model.validate import taken_fault, validate_project
 from headrace.sql.creating import MATERIALIZED_VIEW, SINK, STREAM, Kind, accept_create, created_name
 from headrace.sql.queries import Unbound, bind_queries, is_derived, read_named_query
-from headrace.sql.query.names import Entry, Names, Pending, Unreadable
-from headrace.sql.query.scopes import Relation
+from headrace.sql.query.expressions.scopes import Relation
+from headrace.sql.query.reading.trees import Tree
+from headrace.sql.query.relations.names import Entry, Names, Pending, Unreadable
 from headrace.sql.sinks import read_sink
 from headrace.sql.stack import on_own_stack
 from headrace.sql.statements import Cursor, Statement, split_statements
@@ -46,6 +47,8 @@ class Reading:
     project: Project
     problems: tuple[Problem, ...]
     sound: tuple[View, ...]
+    warnings: tuple[Problem, ...]  # of sound queries: what may surprise
+    hints: tuple[Problem, ...]  # and what could be written better
     statements: int  # how many there are, refused ones included
 
 
@@ -88,6 +91,8 @@ class _Files:
     first: dict[str, Statement] = field(default_factory=dict)  # that has each name
     unknown: Unknown = field(default_factory=Unknown)
     sound: list[View] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    hints: list[Problem] = field(default_factory=list)
 
     def read(self) -> Reading:
         """Return what the files say."""
@@ -103,6 +108,8 @@ class _Files:
         queries, written = bind_queries(
             self.unbound, self.entries, leaves, self.problems, self.unknown, whole=self.whole
         )
+        for query in self.unbound:
+            self._advise(query.tree)
         names = Names(self.entries, leaves, self.whole)
         found = [self._read_view(statement, cursor, names) for statement, cursor in self.views]
         read = tuple(view for view in found if view is not None)
@@ -113,7 +120,14 @@ class _Files:
         whole = self.whole and len(read) == len(found)
         self.problems += validate_project(project, whole=whole, refused=unread)
         problems = tuple(dict.fromkeys(self.unknown.tell(self.problems)))
-        return Reading(project, problems, tuple(self.sound), len(statements))
+        return Reading(
+            project,
+            problems,
+            tuple(self.sound),
+            tuple(dict.fromkeys(self.warnings)),
+            tuple(dict.fromkeys(self.hints)),
+            len(statements),
+        )
 
     def _statements(self) -> list[Statement]:
         statements: list[Statement] = []
@@ -160,10 +174,15 @@ class _Files:
         self._note(statement, None if query is None else Pending(name))
         self.unbound += [] if query is None else [query]
 
+    def _advise(self, tree: Tree) -> None:
+        self.warnings += tree.warnings
+        self.hints += tree.hints
+
     def _read_view(self, statement: Statement, cursor: Cursor, names: Names) -> View | None:
         before, view, names = len(self.problems), None, names.anew()
         try:
-            view = read_view(statement, cursor, names, self.problems)
+            view, tree = read_view(statement, cursor, names, self.problems)
+            self._advise(tree)
         except Refused as refused:
             self.problems += refused.problems
         self.unknown.note(created_name(statement) or "a view", names.missing)

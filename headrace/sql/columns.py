@@ -15,7 +15,23 @@ from headrace.sql.text import Source, word, words
 
 __all__ = ["read_column", "split_columns"]
 
-_NOT_TYPES = words("CHECK COLLATE COMMENT DEFAULT GENERATED PRIMARY REFERENCES UNIQUE")
+_NOT_TYPES = words(
+    "CHECK COLLATE COMMENT DEFAULT GENERATED HEADER HEADERS KEY METADATA PRIMARY REFERENCES UNIQUE"
+)
+_KEY = "write key = '{0}' in WITH (...)"
+#: What to write for those that mean something here.
+_INSTEAD = {
+    "COMMENT": "write -- before the comment",
+    "HEADER": "views read all headers of a record as _headers",
+    "HEADERS": "views read all headers of a record as _headers",
+    "KEY": _KEY,
+    "METADATA": "views read _arrival, _key, _headers, _topic, _partition and _offset of a record, "
+    "and WATERMARK FOR _arrival makes the first of them the event time",
+    "PRIMARY": _KEY,
+    "UNIQUE": "write unique = '{0}' in WITH (...)",
+}
+#: What begins a rule about columns, not a column.
+_RULES = words("CONSTRAINT FOREIGN PRIMARY UNIQUE")
 _BEHIND = "only FROM, FORMAT, NOT NULL and AS may stand"
 
 
@@ -46,6 +62,7 @@ def _depth(token: Token) -> int:
 
 def read_column(cursor: Cursor, at: int) -> Column | Written:
     """Read one column, before which `at` are declared. Refused."""
+    _refuse_rule(cursor)
     name = cursor.take_name("name of a column")
     if cursor.next_is("AS"):
         return Written(name, None, cursor.rest(), at)
@@ -79,10 +96,23 @@ def read_column(cursor: Cursor, at: int) -> Column | Written:
             clause = "NOT NULL" if cursor.next_is("NOT") else word(first)
             raise cursor.refuse(f"column {name.text}: {clause} stands twice; keep one")
         else:
+            if word(first).partition(" ")[0] in _NOT_TYPES:
+                raise cursor.refuse(_unsupported(name, word(first)))
             raise cursor.refuse(f"column {name.text}: after the type {_BEHIND}{cursor.found()}")
     if path == (name.text,):  # as without it
         path = None
     return Column(name.text, type_, nullable is not False, path or (), format_)
+
+
+def _refuse_rule(cursor: Cursor) -> None:
+    """Refuse PRIMARY KEY (...) and its kin among the columns."""
+    first = word(cursor.peek()).partition(" ")[0]
+    second = cursor.peek(1)
+    if first in _RULES and second is not None and (second.text == "(" or word(second) == "KEY"):
+        raise cursor.refuse(
+            f"a stream has no {word(cursor.peek())}: its records are taken as they come; remove "
+            "it, and write key = '<column>' or unique = '<column>' in WITH (...)"
+        )
 
 
 def _computed_clause(name: Token) -> str:
@@ -100,13 +130,15 @@ def _take_type(cursor: Cursor, name: Token) -> Sequence[Token]:
         token = cursor.take("the type")
         depth += _depth(token)
         if not depth and cursor.at - begin > 1 and word(token).partition(" ")[0] in _NOT_TYPES:
-            raise cursor.source.refuse(
-                token,
-                f"column {name.text}: {word(token)} is not supported; after the type {_BEHIND}",
-            )
+            raise cursor.source.refuse(token, _unsupported(name, word(token)))
     if cursor.at == begin:
         raise cursor.source.refuse(name, f"column {name.text} has no type; write {name.text} TYPE")
     return cursor.tokens[begin : cursor.at]
+
+
+def _unsupported(name: Token, found: str) -> str:
+    instead = _INSTEAD.get(found.partition(" ")[0], f"after the type {_BEHIND}").format(name.text)
+    return f"column {name.text}: {found} is not supported; {instead}"
 
 
 def _read_place(cursor: Cursor, name: Token) -> tuple[Step, ...]:

@@ -1,6 +1,7 @@
 """`name TYPE AS expression`: a column of a stream that is computed from its others."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import Token, TokenType, exp
@@ -10,11 +11,11 @@ from headrace.model.definitions import Computed
 from headrace.model.nodes import COORDINATES, WATERMARK, Scan
 from headrace.model.scalars import Scalar
 from headrace.schema.types import Column, DataType
-from headrace.sql.query.clauses import unread
-from headrace.sql.query.expressions import Expressions, check_functions, refuse_null
-from headrace.sql.query.parser import parse_query
-from headrace.sql.query.scopes import Relation, RelationColumn, Scope
-from headrace.sql.query.trees import Tree, aggregates_of, is_broken
+from headrace.sql.query.expressions.binding import Expressions, check_functions, refuse_null
+from headrace.sql.query.expressions.scopes import Beside, Relation, RelationColumn, Scope
+from headrace.sql.query.reading.clauses import unread
+from headrace.sql.query.reading.parser import parse_query
+from headrace.sql.query.reading.trees import Tree, aggregates_of, is_broken
 from headrace.sql.text import Refused, Source
 
 __all__ = ["Written", "bind_computed"]
@@ -42,14 +43,13 @@ def bind_computed(
     own = tuple(RelationColumn(name, type) for name, type in COORDINATES.items())
     bound: dict[str, Scalar] = {}
     found: list[Computed] = []
-    for number, each in enumerate(written):
+    relation = Relation(stream, stream, Scan(stream), tuple(known), event_time=WATERMARK, own=own)
+    scope = Scope(relation)
+    behind = Counter(str(each.name.text).lower() for each in written)
+    for each in written:
         name = str(each.name.text)
-        behind = {str(later.name.text).lower() for later in written[number:]}
-        relation = Relation(
-            stream, stream, Scan(stream), tuple(known), event_time=WATERMARK, own=own
-        )
         try:
-            scalar = _bind(source, relation, each, behind)
+            scalar = _bind(source, scope, each, behind)
         except Refused as refused:
             problems += refused.problems
             scalar = Scalar("null")  # it is there, and no further problem
@@ -59,12 +59,16 @@ def bind_computed(
         bound[name] = scalar
         place = source.location(each.name.start)
         found.append(Computed(name, scalar, each.type, each.at, place))
-        known.append(RelationColumn(name, each.type))
+        behind[name.lower()] -= 1
+        scope.made.append(Beside(name, name, stream, each.type))
     return found
 
 
-def _bind(source: Source, relation: Relation, written: Written, behind: set[str]) -> Scalar:
-    """Return the expression of one computed column over the columns before it. Refused."""
+def _bind(source: Source, scope: Scope, written: Written, behind: Mapping[str, int]) -> Scalar:
+    """Return the expression of one computed column over the columns before it. Refused.
+
+    `behind` counts the computed columns that are still to come, by name in lower case.
+    """
     name, problems = written.name.text, list[Problem]()
     first = written.tokens[0]
     how = f"write {name} TYPE AS <an expression over the other columns>"
@@ -78,7 +82,7 @@ def _bind(source: Source, relation: Relation, written: Written, behind: set[str]
     if problems:
         raise Refused(*problems)
     node = _only_expression(tree, name, how)
-    check_functions(tree, Scope(relation), node)
+    check_functions(tree, scope, node)
     if any(aggregates_of(node)) or node.find(exp.Window) is not None:
         raise tree.refuse(
             node,
@@ -87,13 +91,13 @@ def _bind(source: Source, relation: Relation, written: Written, behind: set[str]
         )
     refuse_null(tree, node)
     for column in node.find_all(exp.Column):
-        if not column.table and column.name.lower() in behind:
+        if not column.table and behind.get(column.name.lower()):
             raise tree.refuse(
                 column,
                 f"column {name}: {column.name} is computed too, and does not stand before it; "
                 "computed columns use declared ones, and computed ones that stand before them",
             )
-    scalar = Expressions(tree, Scope(relation)).bind(node)
+    scalar = Expressions(tree, scope).bind(node)
     if WATERMARK in scalar.refs:
         raise tree.refuse(
             node, f"column {name}: watermark() is known after the columns are; use it in a view"

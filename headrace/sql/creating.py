@@ -30,6 +30,8 @@ _REFUSED = {
 _CREATE_REFUSED = {
     "TABLE": "CREATE TABLE (changelog topics) is not built yet; read the topic as a stream: "
     "CREATE STREAM",
+    "SOURCE": "CREATE SOURCE is written CREATE STREAM name (column TYPE, ...) WITH (topic = '...')",
+    "CONNECTION": "CREATE CONNECTION is not needed: headrace.toml says where the log is; remove it",
     "FUNCTION": "functions of your own are not built yet; use Spark's",
     "TEMPORARY": "temporary definitions are not supported; remove TEMPORARY",
     "TEMP": "temporary definitions are not supported; remove TEMP",

@@ -2,19 +2,12 @@
 
 import re
 
+from headrace.model.units import MICROSECONDS, MONTHS, singular
+
 __all__ = ["MAX_DURATION_US", "parse_duration"]
 
-_UNITS_US = {
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 7 * 86_400_000_000,
-}
 #: 100 years: keeps every time plus a duration within 64 bits of microseconds.
-MAX_DURATION_US = 36_500 * _UNITS_US["day"]
+MAX_DURATION_US = 36_500 * MICROSECONDS["day"]
 
 _PART = re.compile(r"([+-]?)\s*(\d{1,18})\s+([a-z]+)\s*", re.IGNORECASE)
 _HOW = "write a whole number and a unit, such as '30 seconds', '10 minutes', '1 hour' or '7 days'"
@@ -36,16 +29,16 @@ def parse_duration(text: str, *, signed: bool = False) -> int:
         if match is None:
             raise ValueError(f"{text!r} is not a duration; {_HOW}")
         sign, number, unit = match.groups()
-        singular = unit.lower().removesuffix("s")
-        if singular in ("month", "year", "quarter"):
+        name = singular(unit)
+        if name in MONTHS:
             raise ValueError(
-                f"{text!r}: a {singular} has no fixed length; write days, such as '30 days'"
+                f"{text!r}: a {name} has no fixed length; write days, such as '30 days'"
             )
-        if singular not in _UNITS_US:
+        if name not in MICROSECONDS:
             raise ValueError(f"{text!r}: {unit} is not a unit; {_HOW}")
         if sign == "-" and not signed:
             raise ValueError(f"{text!r} is negative; write 0 or more")
-        total_us += int(sign + number) * _UNITS_US[singular]
+        total_us += int(sign + number) * MICROSECONDS[name]
         at = match.end()
     if abs(total_us) > MAX_DURATION_US:
         raise ValueError(f"{text!r} is too long; at most 36500 days are allowed")

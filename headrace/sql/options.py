@@ -21,7 +21,23 @@ __all__ = ["Option", "read_duration", "read_options"]
 #: Options of the design whose issues have not built them yet, and what to do until then.
 _LATER = {
     "versioned": "there are no tables yet; remove it",
-    "rewrite": "to write a stream anew from its first record, give it a new topic",
+}
+
+
+#: Options of other engines: the option here that means the same.
+_SAME = {
+    "grace": "allowed_lateness",
+    "grace_period": "allowed_lateness",
+    "kafka_topic": "topic",
+    "lateness": "allowed_lateness",
+    "value_format": "format",
+}
+#: And what to do about those that have none.
+_ADVICE = {
+    "connector": "remove it: headrace.toml says where the log is",
+    "partitions": "remove it: `headrace topics create` makes a topic with its partitions",
+    "replicas": "remove it: `headrace topics create` makes a topic",
+    "timestamp": "write WATERMARK FOR <column> AS <column> - INTERVAL 0 SECONDS among the columns",
 }
 
 
@@ -80,7 +96,11 @@ def read_duration(
 
 def _read_option(source: Source, tokens: Sequence[Token]) -> Option:
     cursor = Cursor(source, tokens)
-    name = cursor.take_name("name of an option")
+    first = cursor.peek()
+    if first is not None and first.token_type == TokenType.STRING:  # as Flink's users write it
+        name = cursor.take("the name")
+    else:
+        name = cursor.take_name("name of an option")
     if not cursor.accept("="):
         raise source.refuse(
             name, f"option {name.text} has no value; write {name.text.lower()} = '...'"
@@ -125,6 +145,10 @@ def _with_variables(source: Source, name: Token, value: Token) -> str:
 def _unknown(name: str, statement: str, known: Sequence[str]) -> str:
     if name in _LATER:
         return f"option {name} is not built yet: {_LATER[name]}"
+    if _SAME.get(name) in known:
+        return f"{statement} has no option {name}; write {_SAME[name]} = '...'"
+    if name in _ADVICE:
+        return f"{statement} has no option {name}; {_ADVICE[name]}"
     return (
         f"{statement} has no option {name}{closest(name, known)}; its options are "
         f"{', '.join(known)}"

@@ -5,31 +5,33 @@ each is bound when all that it reads is; a cycle is refused. A stream `WITH (top
 view as well, whose rows are written to that topic.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import Token, TokenType
 
 from headrace.errors import Location, Problem
 from headrace.model.definitions import NamedQuery, Stream, View
+from headrace.model.fingerprint import view_fingerprint
 from headrace.model.graph import outputs_of, streams_of
 from headrace.model.names import name_fault
-from headrace.model.validate import validate_view
-from headrace.model.writing import validate_writing
+from headrace.model.validate import validate_view, validate_writing
 from headrace.sql.creating import STREAM, Kind
 from headrace.sql.options import Option, read_options
 from headrace.sql.query.binder import parse, read_query
-from headrace.sql.query.names import Entry, Names, Pending
-from headrace.sql.query.relations import name_columns, repeated_columns
-from headrace.sql.query.scopes import Relation
-from headrace.sql.query.trees import Tree
+from headrace.sql.query.expressions.scopes import Relation
+from headrace.sql.query.reading.trees import Tree
+from headrace.sql.query.relations.from_clause import name_columns, repeated_columns
+from headrace.sql.query.relations.names import Entry, Names, Pending
 from headrace.sql.statements import Cursor, Statement, split_commas
-from headrace.sql.text import word
+from headrace.sql.text import Source, word
 from headrace.sql.unknown import Unknown
 
 __all__ = ["DERIVED_OPTIONS", "Unbound", "bind_queries", "is_derived", "read_named_query"]
 
-DERIVED_OPTIONS = ("topic", "key")
+DERIVED_OPTIONS = ("topic", "key", "rewrite")
+#: What `rewrite` can be: an edited definition goes on in the topic, or begins with one of its own.
+REWRITES = ("never", "new topic")
 
 
 @dataclass(frozen=True)
@@ -82,14 +84,7 @@ def read_named_query(
         if kind is not STREAM:
             raise source.refuse(at, f"CREATE VIEW is a name for a query and has no options; {how}")
         options = read_options(cursor, "CREATE STREAM ... AS", DERIVED_OPTIONS, problems)
-        if "topic" not in options and "key" in options:
-            problems.append(
-                source.problem(
-                    options["key"].name,
-                    f"key of {name.text} says nothing without a topic; write topic = '...' as "
-                    "well, or remove it",
-                )
-            )
+        problems += _option_problems(source, str(name.text), options)
     if not cursor.accept("AS"):
         raise cursor.refuse(f"AS is expected here{cursor.found()}; {how}")
     if not any(cursor.next_is(each) for each in ("SELECT", "WITH", "(")):
@@ -98,6 +93,25 @@ def read_named_query(
     if len(problems) > before:
         return None
     return Unbound(statement, kind, name, tree, columns, options)
+
+
+def _option_problems(source: Source, name: str, options: Mapping[str, Option]) -> Iterator[Problem]:
+    """Yield what is wrong with the options of a stream that is written to a topic."""
+    for option in ("key", "rewrite"):
+        if option in options and "topic" not in options:
+            yield source.problem(
+                options[option].name,
+                f"{option} of {name} has no effect without a topic; write topic = '...' as well, "
+                "or remove it",
+            )
+    rewrite = options.get("rewrite")
+    if rewrite is not None and rewrite.text not in REWRITES:
+        yield source.problem(
+            rewrite.value,
+            f"rewrite {rewrite.text!r} is not known; write 'new topic' (every edit writes all "
+            "records anew, to a topic whose name ends with the version) or 'never' (an edit goes "
+            "on in the same topic)",
+        )
 
 
 def _read_columns(cursor: Cursor, how: str) -> tuple[Token, ...]:
@@ -226,6 +240,9 @@ class _Definitions:
             location=named.location,
         )
         streams = {each: self.streams[each] for each in streams_of(view.query)}
+        if "rewrite" in query.options and query.options["rewrite"].text == "new topic":
+            view = replace(view, topic=_topic_of_version(view, streams))
+            self.found[str(query.name.text).lower()] = replace(named, topic=view.topic)
         locations = query.locations()
         outputs = enumerate(outputs_of(view.query))
         named_at = locations | {f"output {index}": each.location for index, each in outputs}
@@ -258,6 +275,14 @@ class _Definitions:
         )
         for each in members:
             self.definitions[each] = None
+
+
+def _topic_of_version(view: View, streams: Mapping[str, Stream]) -> str:
+    """Return the topic of this version alone; its records are all of them, from the log's first.
+
+    Whatever changes the records, in the definition or in a stream below it, changes the topic.
+    """
+    return f"{view.topic}.{view_fingerprint(view, *streams.values())[:8]}"
 
 
 def _finish(query: Unbound, relation: Relation, problems: list[Problem]) -> Relation | None:

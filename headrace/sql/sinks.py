@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from headrace.errors import Problem
 from headrace.model.definitions import Sink
-from headrace.model.sinks import validate_sink
+from headrace.model.validate import validate_sink
 from headrace.sql.durations import parse_duration
 from headrace.sql.options import Option, read_options
 from headrace.sql.statements import Cursor, Statement

@@ -8,10 +8,11 @@ from sqlglot import Token, TokenType
 from headrace.errors import Location
 from headrace.sql.text import Refused, Source, is_literal, word
 
-__all__ = ["Cursor", "Statement", "split_commas", "split_statements"]
+__all__ = ["CLOSING", "OPENING", "Cursor", "Statement", "split_commas", "split_statements"]
 
-_OPENING = {"(": ")", "[": "]", "{": "}"}
-_CLOSING = {closing: opening for opening, closing in _OPENING.items()}
+#: Brackets, and what closes them.
+OPENING = {"(": ")", "[": "]", "{": "}"}
+CLOSING = {closing: opening for opening, closing in OPENING.items()}
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def nesting(token: Token) -> int:
     """Return 1 for a parenthesis, bracket or brace that opens, -1 for one that closes, else 0."""
     if is_literal(token):
         return 0
-    return (token.text in _OPENING) - (token.text in _CLOSING)
+    return (token.text in OPENING) - (token.text in CLOSING)
 
 
 class Cursor:
@@ -131,11 +132,11 @@ class Cursor:
             if change > 0:
                 stack.append(token)
             elif change < 0:
-                if _CLOSING[token.text] != stack[-1].text:
+                if CLOSING[token.text] != stack[-1].text:
                     raise self.source.refuse(
                         token,
                         f"{token.text} closes a {stack[-1].text}; write "
-                        f"{_OPENING[stack[-1].text]} first",
+                        f"{OPENING[stack[-1].text]} first",
                     )
                 stack.pop()
             self.at += 1

@@ -25,6 +25,7 @@ __all__ = [
     "Hole",
     "Refused",
     "Source",
+    "TooMany",
     "identifier",
     "plain_name",
     "render",
@@ -47,12 +48,13 @@ NOT_FUNCTIONS = words(
 )
 #: Words that Spark's strictest settings would take for a call, not for a column.
 _ALSO_FUNCTIONS = words("current_time localtimestamp session_user user")
-_WORD = re.compile(r"\w+")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
 #: sqlglot takes `1e3+5` for one number.
 _SUM = re.compile(r"[0-9]+\.?[0-9]*[eE][0-9]+(?=[+-])")
-_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER, TokenType.RAW_STRING, TokenType.HEX_STRING)
+_QUOTED = frozenset(
+    {TokenType.STRING, TokenType.IDENTIFIER, TokenType.RAW_STRING, TokenType.HEX_STRING}
+)
 _OPERATOR = re.compile(r"[<>=|&!:^]+")
 
 
@@ -69,6 +71,10 @@ class Refused(Exception):
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
         super().__init__("\n".join(map(str, problems)))
+
+
+class TooMany(Refused):
+    """There is more of something than can be; what follows it is not looked at."""
 
 
 @dataclass(frozen=True)
@@ -157,9 +163,10 @@ class Source:
 
 def word(token: Token | None) -> str:
     """Return a bare word in upper case; for anything else, quoted names too, an empty string."""
-    if token is None or is_literal(token) or not _WORD.match(token.text):
+    if token is None or token.token_type in _QUOTED:
         return ""
-    return str(token.text).upper()
+    text: str = token.text  # hot: asked of every token, many times over
+    return text.upper() if text[:1].isalnum() or text[:1] == "_" else ""
 
 
 def identifier(name: str) -> str:

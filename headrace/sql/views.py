@@ -20,7 +20,8 @@ from headrace.model.nodes import (
 from headrace.model.validate import validate_view
 from headrace.sql.options import Option, read_duration, read_options
 from headrace.sql.query.binder import parse, read_query
-from headrace.sql.query.names import Names
+from headrace.sql.query.reading.trees import Tree
+from headrace.sql.query.relations.names import Names
 from headrace.sql.sinks import read_emit
 from headrace.sql.statements import Cursor, Statement
 
@@ -31,8 +32,10 @@ VIEW_OPTIONS = ("allowed_lateness", "late", "retention", "time_zone", "emit")
 
 def read_view(
     statement: Statement, cursor: Cursor, names: Names, problems: list[Problem]
-) -> View | None:
+) -> tuple[View | None, Tree]:
     """Read what follows CREATE MATERIALIZED VIEW; problems are added, and then there is no view.
+
+    Returned with it: the tree of its query.
 
     Refused: nothing more could be read.
     """
@@ -52,11 +55,12 @@ def read_view(
     retention_us = read_duration(source, options, "retention", problems)
     if not any(cursor.next_is(each) for each in ("SELECT", "WITH", "(")):
         raise cursor.refuse(f"SELECT is expected here{cursor.found()}")
-    relation = read_query(parse(source, cursor.rest(), problems), names, problems)
+    tree = parse(source, cursor.rest(), problems)
+    relation = read_query(tree, names, problems)
     if relation is None or len(problems) > before:
         fault = name_fault("view", name.text)
         problems += [Problem(locations["name"], fault)] if fault else []
-        return None
+        return None, tree
     query = relation.node
     window = window_of(query)
     if "time_zone" in options:
@@ -69,7 +73,7 @@ def read_view(
                     "is no window; remove it, or group by window(<event time>, '1 day')",
                 )
             )
-            return None
+            return None, tree
         query = _with_zone(query, zone.text)
     emit, emit_every_us = read_emit(source, options, problems)
     if "late" in options and options["late"].text == "topic" and window is None:
@@ -81,7 +85,7 @@ def read_view(
                 "group by window(...)",
             )
         )
-        return None
+        return None, tree
     view = View(
         name.text,
         query,
@@ -99,7 +103,7 @@ def read_view(
     problems += validate_view(
         view, {name: names.streams[name] for name in streams_of(query)}, locations
     )
-    return view
+    return view, tree
 
 
 def _with_zone(node: Node, zone: str) -> Node:

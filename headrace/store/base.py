@@ -9,7 +9,7 @@ Promises every implementation keeps, held by `headrace.testing.store.contract`:
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 
@@ -91,10 +91,11 @@ class Snapshot(Protocol):
         """Return when the days of a time zone begin, from 1970-01-01, in microseconds."""
         ...
 
-    def differences(self, table: Table, states: pa.Table) -> list[str]:
-        """Return how a table's states differ from others, as sentences.
+    def export(self, sink: BinaryIO, table: str | None = None) -> None:
+        """Write the ledger, for another process to compare; `opening.open_export` reads it.
 
-        Sums over DOUBLE may differ by what merging the same records in another way leaves.
+        With the name of a physical table its rows, and the position that they stand for.
+        StoreError: there is no such table.
         """
         ...
 
@@ -269,6 +270,10 @@ class Store(Protocol):
 
     def drop(self, epoch: int, holdings: Sequence[Holding]) -> None:
         """Forget versions that no definition names any more, and their tables."""
+        ...
+
+    def keep_times(self, epoch: int, turns: Sequence[TurnReport]) -> None:
+        """Note how long turns took that are committed already: their commit was part of it."""
         ...
 
     def published(self, numbers: Sequence[int]) -> None:

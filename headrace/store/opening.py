@@ -1,14 +1,36 @@
-"""Open stores: the one place that knows which kinds there are. So far there is one, DuckDB."""
+"""Open stores, and what they export: the one place that knows which kinds there are.
+
+So far there is one, DuckDB.
+"""
 
 import os
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 from headrace.plan.explain import StoreText
 from headrace.plan.tables import Table
 from headrace.store.base import Store
+from headrace.store.duckdb import exported
+from headrace.store.duckdb.exported import Exported
+from headrace.store.duckdb.statements import (
+    COLUMNS_QUERY,
+    QUERY_WORDS,
+    is_whole,
+    split_statements,
+)
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.store.duckdb.tables.describing import describe
 
-__all__ = ["describe_table", "open_store"]
+__all__ = [
+    "COLUMNS_QUERY",
+    "QUERY_WORDS",
+    "Exported",
+    "describe_table",
+    "is_whole",
+    "open_export",
+    "open_store",
+    "split_statements",
+]
 
 
 def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> Store:
@@ -23,3 +45,8 @@ def open_store(path: str | os.PathLike[str], *, read_only: bool = False) -> Stor
 def describe_table(table: Table) -> StoreText:
     """Return what the store that a project uses makes of a table, as its own text."""
     return describe(table)
+
+
+def open_export(path: Path, folder: Path) -> AbstractContextManager[Exported]:
+    """Open what a store exported; what does not fit into memory goes to `folder`. StoreError."""
+    return exported.open_export(path, folder)

@@ -22,7 +22,7 @@ import hashlib
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -144,7 +144,8 @@ class MarkerBook:
 
     end_offset: int = 0  # the next offset of the topic to read
     epoch: int = 0
-    check: str = ""  # of the last marker that is not void
+    check: str = ""  # of the last record that is not void
+    check_offset: int = -1  # where that record stands
     void: int = 0
     _marks: dict[MarkedPartition, list[Mark]] = field(default_factory=dict)
     _furthest: dict[MarkedPartition, int] = field(default_factory=dict)  # where the last mark acts
@@ -161,7 +162,7 @@ class MarkerBook:
         if found.epoch <= self.epoch if begins else found.epoch != self.epoch:
             self.void += 1
             return
-        self.check, self.epoch = check, found.epoch
+        self.check, self.check_offset, self.epoch = check, number, found.epoch
         if found.stream is None:
             return
         for partition, offset, time_us in found.marks:
@@ -190,14 +191,39 @@ class MarkerBook:
     def _of(self, stream: Stream, partition: int) -> Sequence[Mark]:
         return self._marks.get(MarkedPartition(stream.name, stream.topic, partition), ())
 
-    def forget(self, floors: Mapping[MarkedPartition, int]) -> None:
-        """Let go of marks before the offsets that every reader has passed, and of other places."""
+    def forget(self, floors: Mapping[MarkedPartition, int], since: int = 0) -> None:
+        """Let go of marks before the offsets that every reader has passed, and of other places.
+
+        So of those at these offsets that every reader knows: all have numbers below `since`. Where
+        a partition stands still there is one more of them every so often.
+        """
         kept = {}
         for place, marks in self._marks.items():
             if place in floors:
-                passed = bisect_left(marks, floors[place], key=_offset)
+                known = min(_acting_by(marks, floors[place]), _written_before(marks, since))
+                passed = max(known, bisect_left(marks, floors[place], key=_offset))
                 kept[place] = marks[passed:] if passed else marks
         self._marks = kept
+
+    def kept(self, floors: Mapping[MarkedPartition, int], since: int) -> "MarkerBook":
+        """Return a book for readers at or behind these offsets that know all before `since`.
+
+        To them it says what this one says; its size does not grow with the markers there were.
+        """
+        marks = {
+            place: [mark for mark in found if mark.number >= since or mark.offset > floors[place]]
+            for place, found in self._marks.items()
+            if place in floors
+        }
+        return replace(self, _marks=marks, _furthest=dict(self._furthest))
+
+    def marks(self) -> Mapping[MarkedPartition, Sequence[Mark]]:
+        """Return the marks that it holds."""
+        return self._marks
+
+    def furthest(self) -> Mapping[MarkedPartition, int]:
+        """Return where the last mark of every partition acts, be it held or not."""
+        return self._furthest
 
     def __len__(self) -> int:
         return sum(map(len, self._marks.values()))

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from columns import COLUMNS, column_type, same
 from drawing import CUTS, Drawn, column_name, draw
-from tolerance import error_over_pairs
+from tolerance import error_of_asymmetry, error_over_pairs
 
 from headrace.aggregates import AGGREGATES, Aggregate, Arguments, State
 from headrace.engine.spark.session import start_spark
@@ -72,6 +72,7 @@ class Case:
         return f"{self.function}-{'-'.join(str(each) for each in shown if each)}"
 
 
+ASYMMETRY = ("skewness", "kurtosis")
 SPREAD = ("var_pop", "var_samp", "stddev_pop", "stddev_samp")
 NUMBERS = [name for name in COLUMNS if column_type(name).is_numeric]
 # Sums of DOUBLE that overflow on their way are not promised.
@@ -102,6 +103,7 @@ CASES = [
     *(Case("sum", name) for name in SUMMED),
     *(Case("avg", name) for name in SUMMED if name != "DECIMAL(28,4)"),
     *(Case(function, name) for function in SPREAD for name in NUMBERS),
+    *(Case(function, name) for function in ASYMMETRY for name in NUMBERS),
     *(Case(name, each) for name in ("bool_and", "bool_or", "count_if") for each in CONDITIONS),
     *(Case(function, name) for function in ("first", "last") for name in KINDS),
     *(Case(name, each, ignores_nulls=True) for name in ("first", "last") for each in KINDS),
@@ -270,6 +272,11 @@ def allowed_error(case: Case, drawn: Drawn) -> float:
         both = zip(drawn.columns[case.column], drawn.columns[case.by], strict=True)
         pairs = [(float(y), float(x)) for y, x in both if y is not None and x is not None]
         return error_over_pairs(case.function, pairs)
+    if case.function in ASYMMETRY:
+        values = [float(value) for value in drawn.columns[case.column] if value is not None]
+        answer = case.answer(drawn)
+        assert isinstance(answer, float)
+        return error_of_asymmetry(case.function, values, answer)
     if case.make().type.kind != "DOUBLE" or case.function not in ("sum", "try_sum", "avg", *SPREAD):
         return math.inf
     values = [float(value) for value in drawn.columns[case.column] if value is not None]
@@ -293,6 +300,8 @@ SPARKS = [
     # Spark's own corr fails where a column is constant.
     *((Case(name, "same", by=x), f"{name}({{x}}, {{y}})") for name in OVER_PAIRS if name != "corr"
       for x in ("few numbers", "same")),
+    *((Case(name, x), f"{name}({{x}})") for name in ASYMMETRY
+      for x in ("INT", "few numbers", "DECIMAL(3,1)", "DOUBLE", "same")),
     (Case("topk", "DOUBLE", parameters=("5",)), "max_by({x}, {x}, 5)"),
     (Case("bottomk", "few doubles", parameters=("5",)), "min_by({x}, {x}, 5)"),
     (Case("mode", "few"), "mode() WITHIN GROUP (ORDER BY {x})"),

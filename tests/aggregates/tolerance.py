@@ -1,7 +1,8 @@
-"""How far from the true answer an aggregate over pairs of numbers may be.
+"""How far from the true answer an aggregate over powers or products of numbers may be.
 
-Sums of squares hold to 1e-12 of the sum of the squared values, products of the root of both. The
-others are quotients of these, so their error is what such errors make of a quotient.
+Sums of squares hold to 1e-12 of the sum of the squared values, products of the root of both, sums
+of third and fourth powers of the sum of those of the absolute values. The others are quotients of
+these, so their error is what such errors make of a quotient.
 """
 
 import math
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 
 from headrace.reference.pairs import over_pairs
 
-__all__ = ["error_over_pairs"]
+__all__ = ["error_of_asymmetry", "error_over_pairs"]
 
 _ERROR = 1e-12
 
@@ -42,3 +43,16 @@ def error_over_pairs(function: str, pairs: Sequence[tuple[float, float]]) -> flo
         return of_slope
     mean_y, mean_x = (math.fsum(abs(pair[at]) for pair in pairs) / len(pairs) for at in (0, 1))
     return _ERROR * mean_y + (of_slope + _ERROR * abs(slope)) * mean_x
+
+
+def error_of_asymmetry(function: str, values: Sequence[float], answer: float) -> float:
+    """Return the largest error of skewness or kurtosis; infinity: none is allowed."""
+    if not math.isfinite(answer):
+        return math.inf
+    power = 3 if function == "skewness" else 4
+    mean = math.fsum(values) / len(values)
+    square = math.fsum((value - mean) ** 2 for value in values) / len(values)
+    of_square = _ERROR * math.fsum(value**2 for value in values) / len(values)
+    of_power = _ERROR * math.fsum(abs(value) ** power for value in values) / len(values)
+    quotient = abs(answer) + (3 if power == 4 else 0)
+    return 2 * (of_power / square ** (power / 2) + power / 2 * quotient * of_square / square)

@@ -48,9 +48,9 @@ def start_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
     """Start engines; those that a test left running are ended, by their pid."""
     started: list[EngineProcess] = []
 
-    def start(folder: Path) -> EngineProcess:
+    def start(folder: Path, *options: str) -> EngineProcess:
         errors = tmp_path_factory.mktemp("engine") / "stderr"
-        started.append(EngineProcess(folder, errors))
+        started.append(EngineProcess(folder, errors, *options))
         return started[-1]
 
     yield start

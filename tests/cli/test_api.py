@@ -1,18 +1,19 @@
 """The engine's HTTP API: who may ask, what is answered, what is refused. No engine is needed."""
 
+import io
 import json
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import httpx
 import pytest
 
 from cli.refused import REFUSED
-from headrace.errors import EngineError, QueryRefused, Unreachable
+from headrace.errors import EngineError, QueryRefused, StoreError, Unreachable
 from headrace.log import EmbeddedLog
 from headrace.project.settings import Settings
 from headrace.serve.api import Api
@@ -22,23 +23,25 @@ from headrace.serve.guard import MAX_BODY_BYTES
 from headrace.serve.lock import Address
 from headrace.serve.server import serve
 from headrace.store.duckdb.store import DuckDBStore
+from headrace.store.opening import open_export
 
 TOKEN = "open sesame"
 
 
 class Desk(StoreDesk):
-    """Audits as it is told to."""
+    """Exports when it is told to."""
 
-    auditing: Callable[..., dict[str, Any]]
+    exporting: Callable[[], object] = staticmethod(lambda: None)
 
-    def audit(self, on_progress: Callable[[int, int], None]) -> dict[str, Any]:
-        return self.auditing(on_progress)
+    def export(self, sink: BinaryIO, table: str | None = None) -> None:
+        self.exporting()
+        super().export(sink, table)
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     log, store = EmbeddedLog(tmp_path / "log"), DuckDBStore(tmp_path / "store.duckdb")
-    yield Desk("shop", log, store, Settings(), spark=pytest.fail, pipelines=list)
+    yield Desk("shop", log, store, Settings(), pipelines=list)
     store.close()
     log.close()
 
@@ -59,7 +62,7 @@ def client(url: str) -> Iterator[EngineClient]:
 @pytest.mark.parametrize("given", [None, "", "Bearer", "Bearer open", f"Basic {TOKEN}", TOKEN])
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/health"), ("GET", "/status"), ("POST", "/sql"), ("POST", "/audit"), ("GET", "/x")],
+    [("GET", "/health"), ("GET", "/status"), ("POST", "/sql"), ("POST", "/export"), ("GET", "/x")],
 )
 def test_nothing_is_answered_without_the_token(
     url: str, given: str | None, method: str, path: str
@@ -126,48 +129,43 @@ def test_status_of_a_new_store_is_empty_and_has_the_bounds(client: EngineClient)
     assert found["bounds"]["max_turn_records"] == Settings().max_turn_records
 
 
-def test_an_audit_tells_how_far_it_is_and_then_what_it_found(
-    client: EngineClient, desk: Desk
-) -> None:
-    def auditing(on_progress: Callable[[int, int], None]) -> dict[str, Any]:
-        on_progress(1, 2)
-        on_progress(2, 2)
-        return {"ok": True}
-
-    desk.auditing = auditing
-    told: list[tuple[int, int]] = []
-    assert client.audit(lambda *progress: told.append(progress)) == {"ok": True}
-    assert told == [(1, 2), (2, 2)]
-
-
-def test_an_audit_that_fails_says_why(client: EngineClient, desk: Desk) -> None:
-    def auditing(_: object) -> dict[str, Any]:
-        raise ZeroDivisionError("no records")
-
-    desk.auditing = auditing
-    with pytest.raises(EngineError, match="no records"):
-        client.audit(lambda _done, _all: None)
+def test_an_export_is_what_the_store_exports(client: EngineClient, tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    with path.open("wb") as sink:
+        client.export(sink)
+    with open_export(path, tmp_path) as exported:
+        assert exported.snapshot.units() == {"main": 0}
+        assert exported.snapshot.holdings() == []
+    with pytest.raises(StoreError, match="hits__v1: the store has no such table"):
+        client.export(io.BytesIO(), "hits__v1")
+    with pytest.raises(StoreError, match="units: the store has no such table"):
+        client.export(io.BytesIO(), "units")  # the ledger's own tables are exported together
 
 
-def test_an_audit_whose_asker_goes_away_ends_early(url: str, desk: Desk) -> None:
-    ended = threading.Event()
-
-    def auditing(on_progress: Callable[[int, int], None]) -> dict[str, Any]:
-        try:
-            while True:
-                on_progress(1, 2)
-                time.sleep(0.01)
-        finally:
-            ended.set()
-
-    desk.auditing = auditing
+def test_of_two_exports_at_once_one_is_refused(url: str, desk: Desk) -> None:
+    began, go_on = threading.Event(), threading.Event()
+    desk.exporting = lambda: (began.set(), go_on.wait())
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    with httpx.stream("POST", f"{url}/audit", headers=headers, trust_env=False) as answer:
-        lines = answer.iter_lines()
-        assert next(lines) == '{"done": 1, "all": 2}'
-        second = httpx.post(f"{url}/audit", headers=headers, trust_env=False)
+
+    def ask() -> httpx.Response:
+        question = {"table": None}
+        return httpx.post(f"{url}/export", json=question, headers=headers, trust_env=False)
+
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(ask)
+        assert began.wait(10)
+        second = ask()
+        go_on.set()
         assert (second.status_code, second.json()["error"]) == (409, "EngineError")
-    assert ended.wait(10)
+        assert first.result().status_code == 200
+    assert ask().status_code == 200
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{}", '{"table": 1}'])
+def test_an_export_of_no_table_is_refused(url: str, body: str) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    answer = httpx.post(f"{url}/export", content=body, headers=headers, trust_env=False)
+    assert (answer.status_code, answer.json()["error"]) == (400, "UsageError")
 
 
 def test_an_engine_that_is_gone_is_out_of_reach() -> None:
@@ -184,3 +182,14 @@ def test_a_port_that_is_taken_is_told(url: str, desk: Desk) -> None:
         serve(Api(desk, token=TOKEN).app, port=taken),
     ):
         pass
+
+
+def test_an_answer_comes_with_its_types_to_who_asks_for_them(client: EngineClient) -> None:
+    table = client.table("SELECT 1::SMALLINT AS a, 2.50::DECIMAL(9,2) AS b, INTERVAL 1 DAY AS c")
+    types = [str(field.type) for field in table.schema]
+    assert types == ["int16", "decimal128(9, 2)", "month_day_nano_interval"]
+    assert table["a"].to_pylist() == [1]
+    with pytest.raises(QueryRefused, match="there is no table nowhere; there are: none yet"):
+        client.table("FROM nowhere")
+    with pytest.raises(QueryRefused, match="more than 1 rows"):
+        client.table("FROM range(2)", max_rows=1)

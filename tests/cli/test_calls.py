@@ -3,12 +3,12 @@
 import os
 import subprocess
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from cli.commands import HEADRACE, Run
+from headrace.observe.audit import Audit
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from cli.commands import HEADRACE, Run
     [
         (["bogus"], "No such command"),
         (["append"], "Missing argument"),
-        (["sql"], "Missing argument"),
+        (["tail"], "Missing argument"),
         (["topics", "--colour"], "No such option"),
         (["tail", "t", "--from", "soon"], "write earliest, latest, an offset"),
         (["append", "t", "--key", "a", "--key-field", "b"], "exclude each other"),
@@ -62,7 +62,7 @@ def test_init_never_overwrites(project: Path, headrace: Run) -> None:
     (project / "payments.sql").write_text("-- mine")
     answer = headrace("init", project)
     assert answer.code == 2
-    assert "headrace.toml, payments.sql are there already" in answer.err
+    assert "headrace.toml, payments.sql, payments.jsonl are there already" in answer.err
     assert (project / "payments.sql").read_text() == "-- mine"
     assert not (project / ".gitignore").exists()
 
@@ -77,25 +77,36 @@ def test_before_the_first_run_there_is_no_store_to_ask(project: Path, headrace: 
 def test_a_broken_promise_is_told_in_full_and_ends_with_1(
     project: Path, headrace: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Desk:
-        def audit(self, on_progress: Callable[[int, int], None]) -> dict[str, object]:
-            on_progress(1, 1)
-            differences = ["view v: the table lacks a row", "stream s: read is 1"]
-            return {
-                "ok": False,
-                "records": 1,
-                "rows": 2,
-                "counters": [],
-                "differences": differences,
-            }
+    differences = ("view v: the table lacks a row", "stream s: read is 1")
+    found = Audit(1, 2, 1, {}, differences, unread=("unit main: 3 records are not read yet",))
 
-    monkeypatch.setattr("headrace.serve.access.open_desk", lambda _: nullcontext(Desk()))
+    def auditing(_: object, on_progress: Callable[[int, int], None]) -> Audit:
+        on_progress(1, 1)
+        return found
+
+    monkeypatch.setattr("headrace.serve.auditing.audit_project", auditing)
     answer = headrace("audit", "-p", project)
     assert answer.code == 1
-    assert answer.out.startswith("the promise is broken: 2 differences (1 records read again")
+    assert answer.out == (
+        "the promise is broken: 2 differences (1 records read again, 2 rows of 1 tables and 0 sets "
+        "of counters compared)\n"
+    )
     assert answer.err == "error: view v: the table lacks a row\nstream s: read is 1\n"
     answer = headrace("audit", "--json", "-p", project)
     assert (answer.code, len(answer.rows[0]["differences"])) == (1, 2)
+
+
+def test_an_audit_of_less_than_the_log_holds_ends_with_3(
+    project: Path, headrace: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Audit(1, 2, 1, {}, (), unread=("unit main: 3 records are not read yet",))
+    monkeypatch.setattr("headrace.serve.auditing.audit_project", lambda *_: found)
+    answer = headrace("audit", "-p", project)
+    assert (answer.code, answer.err) == (3, "error: unit main: 3 records are not read yet\n")
+    assert answer.out.startswith("not all of the log was read; of the rest the promise holds (1 ")
+    answer = headrace("audit", "--json", "-p", project)
+    (told,) = answer.rows
+    assert (answer.code, told["ok"], told["unread"]) == (3, False, list(found.unread))
 
 
 def test_version_for_programs(headrace: Run) -> None:
@@ -127,3 +138,9 @@ def test_a_closed_pipe_ends_a_command_without_a_word(project: Path, headrace: Ru
     os.close(reading)
     _, errors = tail.communicate(timeout=60)
     assert (tail.returncode, errors) == (0, b"")
+
+
+def test_the_version_is_told_in_both_ways(headrace: Run) -> None:
+    assert headrace("--version").out == headrace("version").out
+    assert headrace("--version").out.startswith("headrace 0.")
+    assert headrace("--version").code == 0

@@ -4,6 +4,7 @@ In the order of the file: the last tests kill the engine, let another take over,
 """
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -14,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cli.commands import HEADRACE, EngineProcess, Run
+from cli.commands import HEADRACE, EngineProcess, Run, in_terminal
 
 pytestmark = pytest.mark.spark
 
@@ -139,9 +140,64 @@ def test_a_second_run_is_refused_and_told_the_pid(process: Run, engine: EnginePr
     assert engine.process.poll() is None
 
 
-def test_the_audit_of_a_running_engine_holds(headrace: Run, engine: EngineProcess) -> None:
-    (found,) = ask(headrace, engine, "audit")
-    assert (found["ok"], found["records"], found["differences"]) == (True, 6, [])
+def test_the_audit_of_a_running_engine_holds(process: Run, engine: EngineProcess) -> None:
+    # In a process of its own, with a Spark of its own: what was appended last is waited for.
+    answer = process("audit", "--json", "-p", engine.folder)
+    assert answer.code == 0, answer.err
+    (found,) = answer.rows
+    assert (found["ok"], found["records"], found["tables"]) == (True, 6, 1)
+    assert (found["differences"], found["unread"]) == ([], [])
+
+
+def test_status_and_answers_fit_a_terminal_of_80_columns(engine: EngineProcess) -> None:
+    status = in_terminal("status", cwd=engine.folder)
+    # The watermark is known once the partitions without records are idle.
+    assert [line.strip("─") for line in status[1:]] == [
+        "",
+        "stream    state  lag  read  dead  watermark",
+        "",
+        f"payments  live     0     6     1  {status[4].split()[-1]}",
+        "",
+        "view              state  lag  state rows  late  closed before",
+        "",
+        f"spend_per_minute  live     0           3     1  {status[8].split()[-1]}",
+        "",
+        status[10],
+    ]
+    assert re.fullmatch(r"last turn: 1 record in [\d,]+ ms \(turn 2, short\)", status[10])
+    (found,) = [
+        json.loads(line) for line in in_terminal("status", "--json", cwd=engine.folder) if line
+    ]
+    steps = list(found["units"][0]["last"]["milliseconds"])
+    assert steps[-2:] == ["commit", "publish"]
+    query = "SELECT minute, country, n, total, repeat('long ', 20) AS text FROM spend_per_minute"
+    answer = in_terminal("sql", f"{query} ORDER BY minute", cwd=engine.folder)
+    assert answer[2] == (
+        "2026-01-01T12:00:00Z  DE       2   4.00  long long long long long long long lon…"
+    )
+    assert {len(line) <= 80 for line in (*status, *answer)} == {True}
+    refused = in_terminal("sql", "FROM payments", cwd=engine.folder)
+    assert " ".join(refused) == (
+        "error: payments is a stream: its records are read from the topic payments, and are no "
+        "table. Ask a view that reads it: spend_per_minute. `headrace tail payments` shows the "
+        "records."
+    )
+
+
+LARGE = """
+CREATE MATERIALIZED VIEW large AS SELECT card, count(*) AS n FROM payments GROUP BY card;
+"""
+
+
+def test_an_edited_definition_is_noticed(headrace: Run, engine: EngineProcess) -> None:
+    file = engine.folder / "payments.sql"
+    file.write_text(file.read_text() + LARGE)
+    told = "definitions on disk differ (view large new): restart, or `headrace run --watch`"
+    engine.wait_until(f"warning: {told}\n")
+    assert " ".join(in_terminal("status", cwd=engine.folder)[1:3]).strip() == told
+    (found,) = ask(headrace, engine, "status")
+    assert found["definitions"] == {"changed": ["view large new"], "problems": []}
+    assert (found["engine"]["pid"], found["engine"]["watches"]) == (engine.process.pid, False)
 
 
 def test_after_kill_9_another_engine_takes_over_and_ctrl_c_ends_it_cleanly(
@@ -151,12 +207,46 @@ def test_after_kill_9_another_engine_takes_over_and_ctrl_c_ends_it_cleanly(
     engine.signal(signal.SIGKILL)
     # Nobody runs now: the store is asked directly, and the dead engine's address is not used.
     assert ask(headrace, engine, "sql", "SELECT count(*) AS n FROM spend_per_minute") == [{"n": 3}]
-    heir = start_engine(engine.folder).wait_until("serving shop on ")
+    heir = start_engine(engine.folder, "--watch").wait_until("serving shop on ")
     assert heir.address["token"] != dead["token"]
     assert ask(headrace, heir, "sql", "SELECT count(*) AS n FROM spend_per_minute") == [{"n": 3}]
+    heir.wait_until("large: level, and swapped in")
+    _edit_while_it_watches(headrace, heir)
     assert heir.signal(signal.SIGINT) == 130
     assert "Traceback" not in heir.err
     assert not (heir.folder / ".headrace/engine.json").exists()
+
+
+def _edit_while_it_watches(headrace: Run, engine: EngineProcess) -> None:
+    """Edit to nonsense, which changes nothing; then to something that holds; then take it away."""
+    file = engine.folder / "payments.sql"
+    good = file.read_text()
+    for nonsense, told in (
+        (good.replace("count(*) AS n FROM payments GROUP BY card", "FROM"), "are refused: "),
+        (good.replace("SELECT card, count(*)", "SELECT card + 1, count(*)"), "are refused: "),
+    ):
+        file.write_text(nonsense)
+        before = engine.err.count("the running ones go on")
+        deadline = time.monotonic() + 60
+        while engine.err.count("the running ones go on") == before:
+            assert time.monotonic() < deadline, engine.err
+            time.sleep(0.1)
+        assert told in engine.err
+    query = "SELECT * EXCLUDE (_events, _closed) FROM large ORDER BY card"
+    old = [{"card": "a", "n": 4}, {"card": "b", "n": 1}]
+    assert ask(headrace, engine, "sql", query) == old
+    file.write_text(good.replace("SELECT card, count(*) AS n", "SELECT card, max(amount) AS most"))
+    deadline = time.monotonic() + 60
+    new = [{"card": "a", "most": "8.00"}, {"card": "b", "most": "1.00"}]
+    while (found := ask(headrace, engine, "sql", query)) != new:
+        assert found == old  # it serves until the new one is level
+        assert time.monotonic() < deadline, engine.err
+    assert "definitions on disk differ (view large edited): applied after this turn" in engine.err
+    file.write_text(good.replace(LARGE, ""))
+    engine.wait_until("(view large removed): restart to apply it; --watch drops no table")
+    assert ask(headrace, engine, "sql", query) == new
+    (record,) = ask(headrace, engine, "audit")
+    assert record["ok"]
 
 
 def test_ctrl_c_while_spark_starts_ends_at_once(shop: Path) -> None:

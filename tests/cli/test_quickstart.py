@@ -1,19 +1,23 @@
 """examples/quickstart: the views hold what a plain query over the same JSON gives.
 
+What `headrace init` prints as the next steps is pasted into a shell as it stands.
+
 Method: the commands of its README run as real processes; the expected rows come from DuckDB, which
 reads the file itself and knows nothing of streams, turns or Spark.
 """
 
+import os
 import re
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import duckdb
 import pytest
 from broker import Broker
 
-from cli.commands import Run
+from cli.commands import HEADRACE, Run
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart"
 
@@ -89,3 +93,33 @@ def test_the_readme_runs_and_the_views_equal_a_plain_query(
     large = headrace("sql", query, "--json", "-p", folder).rows
     assert len(large) > 20
     assert large == plain(PLAIN_LARGE)
+
+
+@pytest.mark.spark
+def test_what_init_prints_can_be_pasted_into_a_shell(tmp_path: Path, process: Run) -> None:
+    printed = process("init", "my shop", cwd=tmp_path).out
+    steps = [line.strip() for line in printed.splitlines() if line.startswith("  ")]
+    assert steps[0] == "cd 'my shop'"
+    commands = [shlex.split(step)[1] for step in steps[1:]]
+    assert commands == ["append", "run", "sql", "tail", "tail", "status"]
+    path = f"{Path(HEADRACE).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-e"],
+        input="\n".join(steps),
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr  # of Java
+    assert "appended 300 records to payments" in done.stdout
+    assert '"amount": "37.25", "country": "DE", "ts": "2026-01-01T12:00:30.000Z"' in done.stdout
+    assert "2026-01-01T12:00:00Z  AT" in done.stdout
+    *_, summary = done.stdout.split("my shop: no engine runs; `headrace run` starts one\n\n")
+    rows = [line.split() for line in summary.splitlines()]
+    assert rows[2][:5] == ["payments", "live", "0", "300", "1"]  # one is dead
+    assert rows[6][0] == "spend_per_minute"
+    assert rows[6][4] == "1"  # and one late
+    assert re.search(r"^last turn: 300 records in [\d,]+ ms \(turn 1, short\)$", summary, re.M)

@@ -1,9 +1,11 @@
 """Topics are made, described, changed and deleted; the log is checked."""
 
+import subprocess
 from pathlib import Path
 
 from cli.commands import Run
-from headrace.log import EmbeddedLog, Topic, TopicSettings, records
+from headrace.log import EmbeddedLog, Partition, Topic, TopicSettings, records
+from headrace.testing.log.suite import rows
 
 
 def open_log(project: Path) -> EmbeddedLog:
@@ -151,3 +153,100 @@ def test_a_flipped_byte_is_found_and_named(project: Path, headrace: Run) -> None
     assert found.code == 1
     assert f"{file} is damaged at byte" in found.out
     assert "1 damages" in found.out
+
+
+def damage_everything(project: Path) -> Path:
+    """Make a log of which each topic but `sound` is damaged in another way; return its folder."""
+    path = project / ".headrace" / "log"
+    log = EmbeddedLog(path, sync=False, segment_bytes=1_000)
+    for name in (
+        "flipped",
+        "sound",
+        "gone-first",
+        "gone-middle",
+        "gone-last",
+        "no-json",
+        "no-file",
+    ):
+        log.create_topic(name, partitions=2)
+        for n in range(12):
+            log.append(name, records([f"{n}-{i}" * 20 for i in range(3)]), partition=0)
+    log.close()
+
+    def segments(topic: str) -> list[Path]:
+        return sorted((path / topic / "0").glob("*.log"))
+
+    data = bytearray(segments("flipped")[1].read_bytes())
+    data[-20] ^= 1
+    segments("flipped")[1].write_bytes(data)
+    for topic, at in (("gone-first", 0), ("gone-middle", 2), ("gone-last", -1)):
+        segments(topic)[at].unlink()
+    (path / "no-json" / "topic.json").write_bytes(b'{"version": 3, "part')
+    (path / "no-file" / "topic.json").unlink()
+    return path
+
+
+DAMAGED = ["flipped", "gone-first", "gone-last", "gone-middle", "no-file", "no-json"]
+
+
+def test_topics_and_verify_go_on_past_damage_and_tell_all_of_it(
+    project: Path, headrace: Run
+) -> None:
+    path = damage_everything(project)
+    listed = headrace("topics", "--json", "-p", project)
+    assert listed.code == 3
+    entries = {row["topic"]: row for row in listed.rows}
+    assert sorted(entries) == sorted([*DAMAGED, "sound"])
+    assert entries["sound"]["records"] == 36
+    for name in ("gone-first", "gone-last", "no-file", "no-json"):
+        assert "error" in entries[name], name
+        assert entries[name]["error"] in listed.err
+    table = headrace("topics", "-p", project).out
+    assert "damaged" in table
+    assert "sound" in table
+
+    found = headrace("log", "verify", "--json", "-p", project)
+    assert found.code == 1
+    assert found.rows[0]["topics"] == 7
+    for name in DAMAGED:
+        told = [each for each in found.rows[0]["damages"] if f"{path}/{name}/" in each]
+        cure = "`echo '" if name.startswith("no-") else f"`headrace log repair {name}`"
+        assert told, name
+        assert all(cure in damage for damage in told), told
+    assert found.rows[0]["records"] > 36 * 3
+
+
+def test_the_cures_that_are_told_work(project: Path, headrace: Run) -> None:
+    path = damage_everything(project)
+    damages = headrace("log", "verify", "--json", "-p", project).rows[0]["damages"]
+    for name in ("no-file", "no-json"):
+        (told,) = [each for each in damages if f"/{name}/" in each]
+        command = told[told.index("`echo") + 1 : told.rindex("`")]
+        subprocess.run(command, shell=True, check=True)
+    for name in ("flipped", "gone-first", "gone-middle", "gone-last"):
+        refused = headrace("log", "repair", name, "-p", project)
+        assert refused.code == 2
+        assert f"{name}/0: gives up the offsets 0 to" in refused.err
+        repaired = headrace("log", "repair", name, "--yes", "--json", "-p", project)
+        assert repaired.code == 0, repaired.err
+        (given_up,) = repaired.rows[0]["given_up"]
+        log = EmbeddedLog(path)
+        first, end = log.extents(name)[Partition(name, 0)]
+        assert (first, end) == (given_up["end_offset"], 36)
+        assert len(rows(log, Partition(name, 0))) == end - first
+        assert (name == "gone-last") == (first == end)
+        assert log.append(name, records(["x"]), partition=0).ranges[0].start == 36
+        log.close()
+    sound = headrace("log", "verify", "-p", project)
+    assert sound.code == 0, sound.out
+    assert headrace("topics", "-p", project).code == 0
+    nothing = headrace("log", "repair", "sound", "-p", project)
+    assert (nothing.code, nothing.out) == (0, "sound: nothing is damaged\n")
+
+
+def test_a_topic_that_is_not_there_is_told_with_how_to_get_it(project: Path, headrace: Run) -> None:
+    for command in (("log", "verify", "nope"), ("topics", "describe", "nope")):
+        answer = headrace(*command, "-p", project)
+        assert answer.code == 2
+        assert "`headrace append nope --create`" in answer.err
+        assert "`cp -r COPY/nope " in answer.err

@@ -145,7 +145,7 @@ def test_the_command_shows_a_histogram_and_what_delays_do(tmp_path: Path) -> Non
     assert "clicks: 6 records" in shown.stdout
     assert "in time" in shown.stdout
     assert "█" in shown.stdout
-    assert "what a delay would lose and cost" in shown.stdout
+    assert "late pairs of record and window in each view, by delay" in shown.stdout
     found = json.loads(run(app, ["lateness", "clicks", "--project", folder, "--json"]).stdout)
     assert found["records"] == 6
     assert sum(bucket["records"] for bucket in found["buckets"]) == 6

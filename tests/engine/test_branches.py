@@ -5,13 +5,19 @@ edits and sinks over a union.
 """
 
 import json
+import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 
+import pyarrow as pa
 import pytest
 from agreement import any_split, assert_agrees_with_the_reference, assert_the_cuts_do_not_show
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
+from headrace.engine.gears import folding
+from headrace.plan.stages import Fold
 from headrace.project.settings import Settings
 from headrace.testing import Harness, harness
 from headrace.testing.harness import Value
@@ -152,3 +158,26 @@ def test_a_sink_is_told_each_row_of_a_union_under_its_coordinates() -> None:
         assert len(told) == len(rows) == 16
         assert set(told[0][0]) == {"branch", "partition", "offset"}
         assert len({tuple(key.values()) for key, _ in told}) == len(told)
+
+
+def test_branches_that_run_side_by_side_do_not_see_each_others_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In both branches a record fails, so both are folded slice by slice, in threads."""
+    both = threading.Barrier(2)
+    fold_frame = folding.fold_frame
+
+    def wait(fold: Fold, session: SparkSession) -> pa.Table:
+        with suppress(threading.BrokenBarrierError):  # one has more slices than the other
+            both.wait(timeout=3)
+        return fold_frame(fold, session)
+
+    view = "SELECT 10 / n AS x FROM (SELECT n FROM web UNION ALL SELECT amount FROM shop)"
+    with harness(f"{STREAMS} CREATE MATERIALIZED VIEW v AS {view};", partitions=1) as h:
+        moment = datetime(2026, 1, 1, tzinfo=UTC)
+        h.append("web", [{"n": n, "ts": moment} for n in (0, 1, 2)])
+        h.append("shop", [{"amount": n, "ts": moment} for n in (0, 5)])
+        monkeypatch.setattr(folding, "fold_frame", wait)
+        h.turn(gear="long")
+        assert sorted(row["x"] for row in h.rows("v")) == [2.0, 5.0, 10.0]
+        assert sorted(row["topic"] for row in h.dead("v")) == ["shop", "web"]

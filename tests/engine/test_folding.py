@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace.engine.gears import folding
+from headrace.engine.gears import folding, long, probing
 from headrace.engine.gears.folding import fold_rows
 from headrace.engine.spark.analysis import plan_view
 from headrace.engine.spark.session import start_spark
@@ -18,6 +18,7 @@ from headrace.errors import ViewFailed
 from headrace.plan.fold import INPUT_COLUMNS
 from headrace.plan.stages import Fold
 from headrace.sql import parse_project
+from headrace.testing import harness
 
 pytestmark = pytest.mark.spark
 
@@ -126,6 +127,55 @@ def test_no_record_is_dead_for_a_failure_that_is_not_its_expressions(
     def no_probe(fold: Fold, session: SparkSession, rows: pa.Table) -> object:
         return session.sql("SELECT size(split('x', concat('(', id))) FROM range(1)").toArrow()
 
-    monkeypatch.setattr(folding, "failing_rows", no_probe)
+    for room in (folding, probing):
+        monkeypatch.setattr(room, "failing_rows", no_probe)
     with pytest.raises(ViewFailed, match="PatternSyntaxException"):
         fold_rows(fold, spark.newSession(), table(fold, [sound | {"p": "("}, sound]))
+
+
+def test_without_the_class_that_finds_failing_records_halving_does(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probing, "_TRY_EVAL", "NoSuchExpression")
+    fold = fold_of(spark, ["regex", "format"])
+    sound = {"kind": "regex", "j": "x", "p": "x"}
+    records = [sound] * 9
+    records[2], records[7] = sound | {"p": "("}, {"kind": "format", "p": "%y", "b": 1}
+    outcome = fold_rows(fold, spark.newSession(), table(fold, records))
+    assert dead(outcome).keys() == {2, 7}
+    assert outcome.folded == 7
+    lost = replace(fold, query="SELECT split(j, concat('(', p)) FROM __input")
+    with pytest.raises(ViewFailed, match="not because of one record"):
+        fold_rows(lost, spark.newSession(), table(fold, [sound] * 3))
+
+
+def test_a_long_turn_that_fails_for_no_records_sake_is_tried_again_and_then_set_aside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # An error that says nothing of whose fault it is, and that no expression of the view raises.
+    failure = "SELECT size(split('x', concat('(', id))) FROM range(1)"
+    run, failures = long.fold_frame, 1
+
+    def failing(fold: Fold, session: SparkSession) -> pa.Table:
+        nonlocal failures
+        failures -= 1
+        return session.sql(failure).toArrow() if failures >= 0 else run(fold, session)
+
+    def in_the_driver(*_: object) -> None:
+        raise AssertionError("the driver reads the records again")
+
+    monkeypatch.setattr(long, "fold_frame", failing)
+    monkeypatch.setattr(long.LongGear, "_fold_in_slices", in_the_driver)
+    view = "CREATE MATERIALIZED VIEW v AS SELECT kind, sum(10 / b) AS n FROM s GROUP BY kind;"
+    with harness(STREAM + view, partitions=1) as h:
+        h.append("s", [{"kind": "a", "b": 1}, {"kind": "a", "b": 5}])
+        h.turn(gear="long")
+        assert h.rows("v") == [{"kind": "a", "n": 12.0}]
+        failures = 2
+        h.append("s", [{"kind": "b", "b": 1}])
+        h.turn(gear="long")
+        [aside] = [unit for name, unit in h.engine.units.items() if name != "main"]
+        assert "not because of one record" in aside.reason
+        h.restart()
+        h.turn(gear="long")
+        assert {row["kind"] for row in h.rows("v")} == {"a", "b"}

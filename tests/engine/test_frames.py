@@ -7,7 +7,7 @@ import pytest
 
 from headrace.engine.gears.frames import make_frame
 from headrace.engine.spark.session import start_spark
-from headrace.sql.query.spark_functions import SPARK_FUNCTIONS
+from headrace.sql.query.expressions.spark_functions import SPARK_FUNCTIONS
 
 pytestmark = pytest.mark.spark
 

@@ -38,6 +38,7 @@ class Watched:
 
     def look(self) -> None:
         ends = {key: place.offset for key, place in self.progress.items()}
+        self.idleness.begin_look()
         for partition, time_us in self.idleness.look(STREAM, self.progress, ends).items():
             key = StreamPartition("clicks", partition)
             place = self.progress[key]
@@ -75,3 +76,27 @@ def test_a_partition_that_stands_still_alone_is_marked_as_often_as_ever() -> Non
         watched.minute += 1
         watched.look()
     assert watched.marked[0] == [*stood, 401, 402, 404, 408, 416]
+
+
+def test_who_looks_only_when_a_marker_is_due_misses_none() -> None:
+    """The engine sleeps until then. Records come for a while, in one partition and then in both."""
+    records = {P0: [5, 6, 7, 30, 31, 32, 33], P1: [5, 31]}
+    always, seldom = Watched(), Watched()
+    looks = wakes = 0
+    due_minute = 0.0
+    for minute in range(24 * 60):
+        always.minute = seldom.minute = minute
+        came = [key for key, minutes in records.items() if minute in minutes]
+        for key in came:
+            always.record(key)
+            seldom.record(key)
+        always.look()
+        if came or minute >= due_minute:
+            looks += 1
+            seldom.look()
+            due_us = seldom.idleness.due_in_us()
+            due_minute = minute + due_us / MINUTE_US
+            wakes += due_us < MINUTE_US / 10
+    assert seldom.marked == always.marked
+    assert looks < 120, "it looks far more often than there are markers"
+    assert wakes == 0, "it would look without end"

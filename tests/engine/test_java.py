@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from headrace.engine.spark import java
-from headrace.engine.spark.java import MIN_JAVA, find_java_home
+from headrace.engine.spark.java import MIN_JAVA, find_java_home, spark_java_home
 from headrace.errors import JavaMissing
 
 
@@ -93,6 +93,40 @@ def test_without_any_java_the_error_says_what_to_install(
         find_java_home({"PATH": ""})
 
 
+@pytest.mark.parametrize(
+    ("version", "options"),
+    [
+        ("17.0.15", []),
+        ("21", []),
+        ("25", ["--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"]),
+    ],
+)
+def test_spark_starts_java_without_what_java_warns_about(
+    tmp_path: Path, bundled: Path, version: str, options: list[str]
+) -> None:
+    home = make_java(tmp_path / "a java", version)
+    launcher = home / "bin" / "java"
+    launcher.write_text(launcher.read_text().replace("exit 0", 'printf "%s|" "$@"'))
+    found = spark_java_home({"JAVA_HOME": str(home), "PATH": ""})
+    assert found.parent == bundled
+    gone = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+    asked = ["-Xmx1g", "--add-modules=jdk.incubator.vector", gone, "-Dname=two words", "Main"]
+    kept = [] if version == "25" else [gone]
+    run = subprocess.run([found / "bin" / "java", *asked], capture_output=True, text=True)
+    assert run.stdout.split("|")[:-1] == [*options, "-Xmx1g", *kept, "-Dname=two words", "Main"]
+    # The process has set JAVA_HOME to it: it is not wrapped once more.
+    assert spark_java_home({"JAVA_HOME": str(found), "PATH": ""}) == found
+
+
+def test_where_no_file_can_be_made_java_is_started_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = make_java(tmp_path / "home", "21")
+    (tmp_path / "cache").write_text("not a folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert spark_java_home({"JAVA_HOME": str(home), "PATH": ""}) == home
+
+
 START_SPARK = """
 import os, sys
 from headrace.engine.spark.session import start_spark
@@ -132,3 +166,4 @@ def test_spark_runs_on_the_wheels_runtime_alone(tmp_path: Path, bundled: Path) -
     home, *answers = run.stdout.splitlines()
     assert Path(home).parent == bundled
     assert answers == ["1", "3"]
+    assert run.stderr == ""  # no word of Java's own

@@ -18,7 +18,7 @@ from headrace.errors import DefinitionUnreadable
 from headrace.ledger.definitions import hold_stream, hold_view
 from headrace.ledger.entries import MAIN, Holding
 from headrace.log import EmbeddedLog
-from headrace.observe.audit import audit
+from headrace.observe.audit import audit, export_of
 from headrace.observe.status import take_status
 from headrace.project.settings import Settings
 from headrace.sql import parse_project
@@ -54,7 +54,7 @@ def test_what_a_later_release_wrote_is_refused_and_nothing_is_touched(tmp_path: 
     with store.open() as snapshot, pytest.raises(DefinitionUnreadable, match="canonical form 2"):
         take_status("shop", snapshot, log, Settings())
     with pytest.raises(DefinitionUnreadable, match="canonical form 2") as error:
-        audit(log, store, no_spark)
+        audit(log, export_of(store), no_spark)
     assert "\n" not in str(error.value)
     assert (seen(store), log.topics()) == (before, topics)
     store.hold(epoch, held, {})  # nobody took over: the epoch of before may still write

@@ -12,7 +12,7 @@ from shop import PER_MINUTE, RATIOS, SHOP, STREAM, payments
 
 from headrace import faults
 from headrace.engine import engine
-from headrace.engine.gears import gears
+from headrace.engine.gears import short
 from headrace.engine.running import run_engine
 from headrace.errors import DefinitionError, ViewFailed
 from headrace.ledger.entries import HoldingState
@@ -142,7 +142,7 @@ def test_views_edited_while_their_stream_is_built_are_shown_when_they_are_built(
 def test_a_failing_view_is_set_aside_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    honest = gears.fold_rows
+    honest = short.fold_rows
 
     def fail_ratios(fold: object, *arguments: object, **options: object) -> object:
         if fold.name == "ratios":  # type: ignore[attr-defined]
@@ -154,7 +154,8 @@ def test_a_failing_view_is_set_aside_and_the_others_go_on(
         h.turn()
         kept = h.rows("ratios")
         with monkeypatch.context() as patch:
-            patch.setattr(gears, "fold_rows", fail_ratios)
+            patch.setattr(short, "can_prepare", lambda _: False)
+            patch.setattr(short, "fold_rows", fail_ratios)
             h.append("payments", payments(20, 20), partition=0)
             settle(h)
         aside = next(unit for unit in h.engine.units.values() if unit.name != "main")
@@ -213,7 +214,8 @@ def test_the_only_view_of_a_stream_may_fail(monkeypatch: pytest.MonkeyPatch) -> 
 
     with harness(STREAM + PER_MINUTE, partitions=2) as h:
         with monkeypatch.context() as patch:
-            patch.setattr(gears, "fold_rows", fail)
+            patch.setattr(short, "can_prepare", lambda _: False)
+            patch.setattr(short, "fold_rows", fail)
             h.append("payments", payments(0, 20), partition=0)
             settle(h)
         assert len(h.engine.units) == 2

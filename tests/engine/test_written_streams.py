@@ -185,11 +185,14 @@ def test_an_edited_stream_writes_on_where_the_one_before_it_stands() -> None:
         assert max(found[old]) < min(found[new])
         offsets = [*found[old], *found[new]]
         assert len(offsets) == len(set(offsets))
-        # What it reads begins anew with a new topic, and the old one stays as it is.
+        # Told to rewrite, it begins anew in a topic of its own, and the old one stays as it is.
         kept = held(h, "shares.out")
-        h.restart(STREAM + edited.replace("shares.out", "shares.anew"))
+        h.restart(STREAM + edited.replace("'shares.out'", "'shares.out', rewrite = 'new topic'"))
         finish(h)
         assert held(h, "shares.out") == kept
+        [topic] = [each.name for each in h.log.topics() if each.name.startswith("shares.out.")]
+        [offsets] = by_version(h, topic).values()
+        assert min(offsets) < max(found[old])
         assert_agrees_with_the_reference(h)
         h.lose_store()
         h.restart(STREAM + edited)  # back, in a store that knows of no version before it

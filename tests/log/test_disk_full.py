@@ -154,7 +154,7 @@ def test_a_disk_that_is_really_full(small_disk: Path) -> None:
 
     (small_disk / "ballast").write_bytes(bytes(20_000))
     for _ in range(2):
-        with pytest.raises(DiskFull, match="free some space, then append again"):
+        with pytest.raises(DiskFull, match="free some space, then go on"):
             fill()
         assert len(values(log, PARTITION_0)) == acknowledged > 10
         (small_disk / "ballast").unlink(missing_ok=True)

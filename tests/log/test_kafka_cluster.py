@@ -39,6 +39,7 @@ from headrace.log import (
 from headrace.log.base import PRODUCED, RECORDS
 from headrace.log.kafka.client import Cluster
 from headrace.log.kafka.reader import ConsumerPool
+from headrace.log.secrets import FromEnvironment
 from headrace.testing.log.contract import rows, values
 
 from .conftest import MakeKafkaLog
@@ -308,6 +309,25 @@ def test_right_credentials_are_let_in_and_a_split_does_not_show_them(
     assert SASL_PASSWORD not in repr(split)
     (batch,) = pickle.loads(pickle.dumps(split)).read()
     assert batch["value"].to_pylist() == [b"a"]
+
+
+def test_a_split_logs_in_by_the_environment_of_who_reads_it(
+    broker: Broker, make_kafka_log: MakeKafkaLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CELLAR_KEY", SASL_PASSWORD)
+    log = make_kafka_log(sasl(broker, FromEnvironment("${CELLAR_KEY}")))
+    log.create_topic("t", partitions=1)
+    log.append("t", records(["a"]), partition=0)
+    assert log.carried_secrets() == []
+    sent = pickle.dumps(log.splits(Range(PARTITION_0, 0, 1), max_records=10))
+    assert SASL_PASSWORD.encode() not in sent
+    (split,) = pickle.loads(sent)
+    (batch,) = split.read()
+    assert batch["value"].to_pylist() == [b"a"]
+    monkeypatch.delenv("CELLAR_KEY")
+    (elsewhere,) = pickle.loads(sent)
+    with pytest.raises(AccessDenied, match=r"sasl\.password: the environment of .* no CELLAR_KEY"):
+        next(elsewhere.read())
 
 
 def test_a_wrong_call_is_refused() -> None:

@@ -24,8 +24,8 @@ from headrace.model.functions import FUNCTIONS, Function
 from headrace.model.operators import Operator
 from headrace.plan.finals import Names, to_term, typed_parts
 from headrace.schema.types import DataType, parse_type
-from headrace.store.duckdb.tables.functions import FUNCTIONS as SAID
-from headrace.store.duckdb.tables.terms import term_text
+from headrace.store.duckdb.expressions.functions import FUNCTIONS as SAID
+from headrace.store.duckdb.expressions.terms import term_text
 from tests.plan.values import COLUMNS, make_rows
 
 ROWS = 32
@@ -246,6 +246,10 @@ CHOSEN = [
     *("moment > TIMESTAMP '2024-01-01'", "moment = TIMESTAMP '2024-01-31T13:00:00.000005+01:00'"),
     *("moment > '2024-01-01 00:00:00'", "'5' < big", "coalesce(day, '2024-01-01')"),
     *("narrow = 1.5F", "big = CAST(2.5 AS INT)", "word = CAST(5 AS STRING)", "tiny < 100Y"),
+    # Counts are INT; a list of nulls; years beyond 1 and 9999.
+    *("substr(word, other)", "left(word, other)", "right(word, other)", "slice(numbers, 1, other)"),
+    *("slice(words, other, 1)", "array_join(array(nullif(word, word)), '-')"),
+    *(f"CAST({time} {sign} INTERVAL 13 MONTHS AS STRING)" for time in _TIMES for sign in "+-"),
     *("day = DATE '2024-01-31'", "nullif(day, DATE '9999-12-31')", "day <= day"),
 ]
 

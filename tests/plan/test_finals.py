@@ -8,7 +8,7 @@ import pytest
 
 from headrace.plan.finals import Names, to_term, typed_parts
 from headrace.schema.types import DataType, parse_type
-from headrace.store.duckdb.tables.terms import term_text
+from headrace.store.duckdb.expressions.terms import term_text
 
 COLUMNS = {
     "tiny": "TINYINT",

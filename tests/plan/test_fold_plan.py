@@ -164,6 +164,14 @@ def test_a_type_that_cannot_be_folded_is_refused(change: dict[str, str], message
     assert message in str(error.value)
 
 
+def test_a_map_that_follows_from_keys_is_not_called_a_key() -> None:
+    view, stream = define("SELECT map('c', country) AS m FROM payments GROUP BY country")
+    types = {"k0": "STRING", "k1": "MAP<STRING, STRING>", "__where": "BOOLEAN"}
+    arguments = {name: parse_type(type) for name, type in types.items()}
+    with pytest.raises(DefinitionError, match="and a MAP over keys cannot be kept beside them"):
+        plan_fold(view, shape_of(view), stream, "1a2b3c4d", arguments, {})
+
+
 @pytest.mark.parametrize(
     ("select", "is_refused"),
     [

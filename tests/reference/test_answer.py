@@ -286,6 +286,29 @@ def test_minus_zero_and_zero_are_one_group() -> None:
     assert [row["n"] for row in found.rows["v"]] == [2]
 
 
+def test_a_call_over_keys_beside_an_aggregate_is_asked_of_the_record() -> None:
+    rows = [{"k": "2026-01-31"}, {"k": "x"}, {"k": "2026-01-31"}, {"k": None}]
+    outputs = (
+        "CAST(count(*) AS STRING) || CAST(year(to_date(k)) AS STRING) AS a",
+        "named_struct('n', count(*), 'y', CASE WHEN k <> 'x' THEN year(to_date(k)) END).y AS a",
+        "CASE WHEN count(*) > 0 THEN length(k) END AS a",
+    )
+    dead = []
+    for output in outputs:
+        found = ask(VALUES + f"SELECT k, {output} FROM s GROUP BY k", rows)
+        dead.append([offset for _, _, offset in found.dead["v"]])
+        assert found.counters["v"]["folded"] == len(rows) - len(dead[-1])
+    assert dead == [[1], [], []]
+
+
+def test_functions_that_differ_are_not_answered() -> None:
+    for function in ("trunc(ts, 'month')", "regexp_replace(k, '(a)', '$1$1')"):
+        with pytest.raises(NotImplementedError, match="the reference does not know"):
+            ask(VALUES + f"SELECT {function} AS a FROM s", [{"k": "a"}])
+    found = ask(VALUES + "SELECT CAST(ts AS STRING) AS a FROM s", [{"ts": "2026-01-31T01:02:03Z"}])
+    assert [row["a"] for row in found.rows["v"]] == ["2026-01-31 01:02:03"]
+
+
 def test_what_duckdb_does_not_know_is_not_answered() -> None:
     with pytest.raises(NotImplementedError):
         ask(VALUES + "SELECT luhn_check(k) AS a FROM s", [{"k": "a"}])

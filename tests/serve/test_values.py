@@ -8,7 +8,7 @@ import json
 import duckdb
 
 from headrace.schema.types import parse_type
-from headrace.serve.values import answer_to_json
+from headrace.serve.values import answer_to_json, arrow_bytes, read_arrow
 from headrace.store.duckdb.emission.json import json_object
 from headrace.store.duckdb.tables.names import quote
 
@@ -61,3 +61,16 @@ def test_a_row_is_the_same_json_from_the_store_and_from_python() -> None:
         [[text]] = row.project(json_object(members)).fetchall()
     found = json.loads(text, parse_constant=lambda word: f"{word} is not JSON")
     assert list(found.values()) == wanted
+
+
+def test_an_interval_is_text_as_the_store_writes_it() -> None:
+    spans = ["3 days 4 hours", "14 months", "-14 months", "-1.5 seconds", "0 seconds", "30 hours"]
+    for span in spans:
+        query = f"SELECT INTERVAL '{span}' AS i, [i] AS many, CAST(i AS VARCHAR) AS text"
+        ((one, many, text),) = answer_to_json(duckdb.sql(query).to_arrow_table())["rows"]
+        assert (one, many) == (text, [text])
+
+
+def test_a_table_goes_over_the_wire_as_it_is() -> None:
+    table = duckdb.sql("SELECT 1::SMALLINT AS a, [2.5] AS b, NULL AS c").to_arrow_table()
+    assert read_arrow(arrow_bytes(table)).equals(table)

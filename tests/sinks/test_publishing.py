@@ -21,7 +21,7 @@ from headrace.log import MAX_RECORD_BYTES, EmbeddedLog, Partition
 from headrace.plan.tables import KeyPart, Output, Table, TableColumn
 from headrace.plan.terms import Reference
 from headrace.schema.types import parse_type
-from headrace.sinks import emissions
+from headrace.sinks import paging
 from headrace.sinks.publishing import Publisher
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.log.suite import rows
@@ -149,8 +149,8 @@ def test_a_row_that_no_record_can_hold_is_refused_before_the_commit(
 def test_rows_are_published_in_pieces_of_bounded_size(
     log: Watched, store: DuckDBStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(emissions, "_PIECE_ROWS", 4)
-    monkeypatch.setattr(emissions, "_PIECE_BYTES", 1_000)
+    monkeypatch.setattr(paging, "_PAGE_ROWS", 4)
+    monkeypatch.setattr(paging, "_PAGE_BYTES", 1_000)
     epoch = begin(store)
     sizes = [1, 1, 1, 1, 1, 600, 600, 600, 600, 2_000, 1]
     notes = {letter: letter * size for letter, size in zip("abcdefghijk", sizes, strict=True)}

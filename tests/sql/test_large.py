@@ -107,3 +107,48 @@ def test_two_hundred_definitions_are_read_in_a_moment() -> None:
     assert len(project.views) == 200
     # Some 1 s of work on an idle core of 2026; a bound for what grows with the square.
     assert time.process_time() - begun < 6
+
+
+TERMS = 4_000
+LONG = {
+    "conditions": VIEW
+    + f"SELECT a FROM s WHERE {' AND '.join(f'a > {at}' for at in range(TERMS))}",
+    "columns": VIEW + f"SELECT {', '.join(f'a + {at} AS c{at}' for at in range(TERMS))} FROM s",
+    "keys": VIEW
+    + f"SELECT count(*) AS n FROM s GROUP BY {', '.join(f'a + {at}' for at in range(TERMS))}",
+    "CTEs": VIEW
+    + f"WITH {', '.join(f'c{at} AS (SELECT a FROM s)' for at in range(TERMS))} SELECT a FROM c7",
+    "computed columns": "CREATE STREAM t (a INT, "
+    + ", ".join(f"c{at} AS a + {at}" for at in range(TERMS))
+    + ")",
+}
+
+
+@pytest.mark.parametrize("how", LONG)
+def test_a_long_statement_takes_as_long_as_it_is(how: str) -> None:
+    begun = time.process_time()
+    read(LONG[how])
+    # Below 1 s on an idle core of 2026. What grows with the square took 5 to 30.
+    assert time.process_time() - begun < 4
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        (" UNION ".join(["SELECT a FROM s"] * 300), "(the same at 298 other places of this query)"),
+        (
+            f"SELECT a FROM s WHERE {' AND '.join(f'aa > {at}' for at in range(TERMS))}",
+            "(the same at 3,999 other places of this query)",
+        ),
+        (
+            f"SELECT {', '.join(f'sum(a + {at}) AS c{at}' for at in range(TERMS))} FROM s",
+            "a view keeps at most 1,000 different aggregates",
+        ),
+    ],
+    ids=["UNION", "unknown column", "aggregates"],
+)
+def test_one_mistake_in_many_places_is_one_problem(sql: str, reason: str) -> None:
+    with pytest.raises(DefinitionError) as error:
+        read(VIEW + sql)
+    [problem] = error.value.problems
+    assert reason in problem.message

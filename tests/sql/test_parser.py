@@ -7,9 +7,9 @@ import pytest
 from sqlglot import exp
 
 from headrace.errors import Problem
-from headrace.sql.query.parser import parse_query
-from headrace.sql.query.syntax import AggregateCall, has_span, span_of
-from headrace.sql.query.trees import Tree
+from headrace.sql.query.reading.parser import parse_query
+from headrace.sql.query.reading.syntax import AggregateCall, has_span, span_of
+from headrace.sql.query.reading.trees import Tree
 from headrace.sql.text import Source
 
 EXPRESSIONS = {

@@ -1,6 +1,7 @@
 """A bad project starts nothing and says everything: all problems, of all files, at once."""
 
 import contextlib
+import re
 import sys
 import threading
 
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import DefinitionError
-from headrace.sql import parse_project
+from headrace.sql import parse_project, read_project
 
 SOUND = "CREATE STREAM s (a INT, t TIMESTAMP NOT NULL, WATERMARK FOR t AS t)"
 WORDS = """CREATE STREAM MATERIALIZED VIEW v s ( ) , . ; AS SELECT FROM WHERE GROUP BY HAVING WITH
@@ -170,3 +171,54 @@ def test_any_nesting_raises_definition_errors_and_nothing_else(
 def test_any_quotes_raise_definition_errors_and_nothing_else(text: str, frame: str) -> None:
     query = frame.replace("{}", text)
     check_only_definition_errors(f"CREATE MATERIALIZED VIEW v AS SELECT {query}")
+
+
+def advice_of(query: str) -> tuple[list[str], list[str]]:
+    sql = "CREATE STREAM s (a INT, b STRING, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts);\n"
+    reading = read_project({"f": f"{sql}CREATE MATERIALIZED VIEW v AS {query}"})
+    assert not reading.problems
+    return [str(each) for each in reading.warnings], [str(each) for each in reading.hints]
+
+
+def test_a_name_without_as_that_is_a_column_is_warned_about() -> None:
+    [warning], hints = advice_of("SELECT a b FROM s")
+    assert warning == (
+        "f:2:40: b names a here, and is also a column of s; write a comma between them to select "
+        "both, or a AS b"
+    )
+    assert not hints
+    for sound in ("SELECT a AS b FROM s", "SELECT a c FROM s", "SELECT a + 1 b FROM s"):
+        assert advice_of(sound) == ([], [])
+
+
+def test_a_grouping_by_the_time_that_never_closes_is_noted() -> None:
+    for key, size in (("date_trunc('minute', ts)", "1 minute"), ("to_date(ts)", "1 day")):
+        _, [hint] = advice_of(f"SELECT {key} AS m, count(*) AS n FROM s GROUP BY {key}")
+        assert f"GROUP BY window(ts, '{size}') has the same rows, which close" in hint
+    for sound in (
+        "SELECT date_trunc('minute', ts) AS m FROM s",
+        "SELECT date_trunc('year', ts) AS m, count(*) AS n FROM s GROUP BY 1",
+        "SELECT date_trunc('minute', window.start) AS m, count(*) AS n FROM s "
+        "GROUP BY window(ts, '1 minute'), 1",
+    ):
+        assert advice_of(sound) == ([], [])
+
+
+def test_rewrite_names_a_topic_by_the_version() -> None:
+    def topic_of(query: str, stream: str = "a INT", rewrite: str = "new topic") -> str | None:
+        sql = (
+            f"CREATE STREAM s ({stream});\nCREATE STREAM t WITH (topic = 'out', rewrite = "
+            f"'{rewrite}') AS {query}\n;CREATE MATERIALIZED VIEW v AS SELECT a FROM t"
+        )
+        project = parse_project({"f": sql})
+        [query_] = project.queries
+        assert project.view("t").topic == query_.topic
+        return query_.topic
+
+    topic = topic_of("SELECT a FROM s")
+    assert topic is not None
+    assert re.fullmatch(r"out\.[0-9a-f]{8}", topic)
+    assert topic_of("select a  from s -- the same") == topic
+    others = {topic_of("SELECT a FROM s WHERE a > 1"), topic_of("SELECT a FROM s", "a BIGINT")}
+    assert len({*others, topic}) == 3
+    assert topic_of("SELECT a FROM s", rewrite="never") == "out"

@@ -16,7 +16,7 @@ from headrace.cli.interrupts import Interrupts, heed_interrupts
 from headrace.cli.output import JsonOption, console, note, show_json, show_progress, show_text
 from headrace.cli.quantities import parse_seconds
 from headrace.cli.run import set_up_logging
-from headrace.errors import AuditFailed, EngineError
+from headrace.errors import AuditFailed, AuditIncomplete, EngineError
 
 if TYPE_CHECKING:
     from headrace.cli.demo.view import Sight
@@ -54,14 +54,18 @@ def demo(
     found: dict[str, Any] | None = None
     with heed_interrupts() as interrupts:
         try:
-            with serving(opened, interrupts.stop, tell=note) as engine:
-                found = _Demo(opened, engine, interrupts, seed, rate, live=not json).run(seconds)
+            with serving(opened, interrupts.stop, tell=note) as served:
+                found = _Demo(opened, served.engine, interrupts, seed, rate, live=not json).run(
+                    seconds
+                )
         except Stopped:
             note("ended before the first turn")
     if found is not None:
         _show_summary(found, opened, json=json)
-        if found["audit"] is not None and not found["audit"]["ok"]:
+        if found["audit"] is not None and found["audit"]["differences"]:
             raise AuditFailed(found["audit"]["differences"])
+        if found["audit"] is not None and found["audit"]["unread"]:
+            raise AuditIncomplete(found["audit"]["unread"])
     raise typer.Exit(interrupts.exit_code)
 
 
@@ -200,18 +204,10 @@ class _Demo:
     def _audit(self, wanted: bool) -> dict[str, Any] | None:
         if not wanted:
             return None
-        from headrace.serve.desk import StoreDesk
+        from headrace.observe.audit import audit, export_of
         from headrace.serve.process import Stopped
 
         tools = self._engine.tools
-        desk = StoreDesk(
-            self._config.name,
-            tools.log,
-            tools.store,
-            self._engine.settings,
-            spark=lambda: tools.spark,
-            pipelines=list,
-        )
         note("auditing: everything is read again from the log")
         with show_progress("audit") as progress:
 
@@ -221,6 +217,12 @@ class _Demo:
                 progress(done, all)
 
             try:
-                return desk.audit(tell)
+                return audit(
+                    tools.log,
+                    export_of(tools.store),
+                    tools.spark,
+                    settings=self._engine.settings,
+                    on_progress=tell,
+                ).to_json()
             except Stopped:
                 return None

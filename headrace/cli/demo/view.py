@@ -106,11 +106,12 @@ class Sight:
             "dead": numbers["dead"],
             "lag": numbers["lag_records"],
             "watermark": moment(numbers["watermark_us"]),
-            "turn p50 ms": numbers["turn_ms_p50"],
-            "turn p99 ms": numbers["turn_ms_p99"],
+            "p50 ms": numbers["turn_ms_p50"],
+            "p99 ms": numbers["turn_ms_p99"],
         }
         title = Text(f"revenue per minute and country, after {self.seconds:.0f} s", style="bold")
-        table = make_table("", list(facts), [list(facts.values())])
+        rigid = [name == "watermark" for name in facts]
+        table = make_table("", list(facts), [list(facts.values())], rigid=rigid)
         return Group(title, _revenue_table(self.minutes), table, Text("Ctrl-C ends the demo"))
 
 

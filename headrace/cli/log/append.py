@@ -1,8 +1,9 @@
 """`headrace append`: records into the log."""
 
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+import os
+import shlex
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,21 +15,45 @@ from headrace.cli.output import JsonOption, note, show_json, show_text
 from headrace.errors import TopicExists, TopicNotFound, UsageError
 
 if TYPE_CHECKING:
-    from headrace.cli.log.lines import Lines
+    from headrace.cli.log.appending import Keys, Tally
+    from headrace.cli.log.runs import Slot, Task, Told
     from headrace.log import Log
+    from headrace.model.definitions import Stream
     from headrace.project.config import Config
 
 __all__ = ["append"]
 
+FORMATS = ("auto", "lines", "csv")
+
 
 def append(
     topic: TopicArgument,
-    file: Annotated[str, typer.Argument(help="One record per line; - is stdin.")] = "-",
+    file: Annotated[
+        str, typer.Argument(help="One record per line, or CSV with a header; - is stdin.")
+    ] = "-",
     project: ProjectOption = None,
     key: Annotated[str | None, typer.Option(help="The key of every record.")] = None,
     key_field: Annotated[
-        str | None, typer.Option(help="The JSON field to take each record's key from.")
+        str | None,
+        typer.Option(
+            help="The JSON field, or path such as $.a.b, to take each record's key from; without "
+            "it, the one that the topic's streams declare."
+        ),
     ] = None,
+    no_key: Annotated[
+        bool, typer.Option("--no-key", help="No keys, although a stream declares one.")
+    ] = False,
+    format: Annotated[
+        str, typer.Option(help="lines, csv (each row a JSON object), or auto: by the name.")
+    ] = "auto",
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Append what an earlier append of FILE has not stored."),
+    ] = False,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Append all of FILE, although an earlier one stored a part."),
+    ] = False,
     header: Annotated[
         list[str] | None,
         typer.Option("--header", "-H", help="name=value, of every record; may be repeated."),
@@ -44,16 +69,36 @@ def append(
     partitions: Annotated[int | None, typer.Option(min=1, help="Of a new topic.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Append records to a topic: one per line, bytes as they are. Empty lines are left out."""
-    if key is not None and key_field is not None:
-        raise UsageError("--key and --key-field exclude each other; pass one of them")
+    """Append records to a topic, keyed as its streams declare. Empty lines are left out."""
+    if sum((key is not None, key_field is not None, no_key)) > 1:
+        raise UsageError("--key, --key-field and --no-key exclude each other; pass one of them")
     if tombstone and (key is None or file != "-"):
         raise UsageError("--tombstone deletes what a key stands for: pass --key, and no file")
-    headers = [_header(text) for text in header or []]
+    if resume and again:
+        raise UsageError("--resume and --again exclude each other; pass one of them")
+    if format not in FORMATS:
+        raise UsageError(f"--format {format}: write one of {', '.join(FORMATS)}")
+    request = Request(
+        topic,
+        file,
+        None if project is None else str(project),
+        key,
+        key_field,
+        no_key,
+        format,
+        resume,
+        again,
+        tuple(header or ()),
+        partition,
+    )
+    headers = [_header(text) for text in request.headers]
     config = find_config(project)
-    with project_log(config) as log, _tombstone() if tombstone else _lines(file) as lines:
-        _ensure_topic(log, config, topic, create, partitions)
-        found = _append_lines(log, topic, lines, key, key_field, headers, partition)
+    with project_log(config) as log:
+        streams = _ensure_topic(log, config, request, create, partitions)
+        if tombstone:
+            found = _append_tombstone(log, topic, str(key), headers, partition)
+        else:
+            found = _append_source(log, config, request, streams, headers)
     if json:
         show_json({"topic": topic, **found})
         return
@@ -62,57 +107,82 @@ def append(
         for place in found["partitions"]
     )
     show_text(f"appended {found['records']:,} records to {topic}" + (places and f": {places}"))
+    if found["stored_before"]:
+        note(f"{found['stored_before']:,} records were stored before")
     if found["empty_lines"]:
         note(f"left out {found['empty_lines']:,} empty lines")
+    if found["without_key"] and found["key"] is not None:
+        note(
+            f"{found['without_key']:,} of {found['records']:,} records have no {found['key']} to "
+            f"be read as their key: they have no key, and went to any partition"
+        )
 
 
-@contextmanager
-def _lines(file: str) -> "Iterator[Iterable[Lines]]":
-    from headrace.cli.log.lines import read_lines
+@dataclass(frozen=True)
+class Request:
+    """What is to be appended, and how, as it was written."""
 
-    if file == "-":
-        yield read_lines(sys.stdin.buffer, "stdin")
-        return
-    with ExitStack() as opened:
-        try:
-            stream = opened.enter_context(Path(file).open("rb"))
-        except OSError as error:
-            raise UsageError(f"{file}: cannot be read: {error.strerror}") from error
-        yield read_lines(stream, file)
+    topic: str
+    file: str
+    project: str | None
+    key: str | None
+    key_field: str | None
+    no_key: bool
+    format: str
+    resume: bool
+    again: bool
+    headers: tuple[str, ...]
+    partition: int | None
 
+    @property
+    def options(self) -> list[str]:
+        """What decides how a line becomes a record: with other ones a run does not go on."""
+        found = [] if self.key is None else ["--key", self.key]
+        found += [] if self.key_field is None else ["--key-field", self.key_field]
+        found += ["--no-key"] if self.no_key else []
+        found += [] if self.format == "auto" else ["--format", self.format]
+        found += [] if self.partition is None else ["--partition", str(self.partition)]
+        return found + [word for text in self.headers for word in ("--header", text)]
 
-@contextmanager
-def _tombstone() -> "Iterator[Iterable[Lines]]":
-    import pyarrow as pa
-
-    from headrace.cli.log.lines import Lines
-
-    yield [Lines(pa.nulls(1, pa.binary()), 0)]
+    def command(self, option: str) -> str:
+        """Return the command to paste that appends the same with one more option."""
+        where = [] if self.project is None else ["--project", self.project]
+        words = ["headrace", "append", self.topic, self.file, *where, *self.options, option]
+        return " ".join(map(shlex.quote, words))
 
 
 def _ensure_topic(
-    log: "Log", config: "Config", topic: str, create: bool, partitions: int | None
-) -> None:
+    log: "Log", config: "Config", request: Request, create: bool, partitions: int | None
+) -> "tuple[Stream, ...]":
+    """Make the topic if it is missing, and return the streams that read it.
+
+    Definitions are read for the key and for the topic only, so those who say both do without.
+    """
     from headrace.log import DEFAULT_PARTITIONS
+
+    streams: tuple[Stream, ...] = ()
+    if request.key is None and request.key_field is None and not request.no_key:
+        streams = _streams(config)
+    try:
+        log.topic(request.topic)
+    except TopicNotFound as error:
+        streams = streams or (() if create else _streams(config))
+        if not create and all(stream.topic != request.topic for stream in streams):
+            known = ", ".join(sorted({stream.topic for stream in streams})) or "none"
+            raise TopicNotFound(
+                f"{request.topic}: no such topic, and no stream reads it (those of the project "
+                f"read {known}). To make it, pass --create."
+            ) from error
+        with suppress(TopicExists):  # another process was faster
+            log.create_topic(request.topic, partitions=partitions or DEFAULT_PARTITIONS)
+    return tuple(stream for stream in streams if stream.topic == request.topic)
+
+
+def _streams(config: "Config") -> "tuple[Stream, ...]":
     from headrace.project.folder import read_definitions
 
-    try:
-        log.topic(topic)
-    except TopicNotFound as error:
-        if not create:
-            streams = read_definitions(config.folder).streams
-            if all(stream.topic != topic for stream in streams):
-                known = sorted({stream.topic for stream in streams})
-                raise TopicNotFound(
-                    f"{topic}: no such topic, and no stream reads it (those of the project read "
-                    f"{', '.join(known)}). To make it, pass --create."
-                ) from error
-    else:
-        return
-    try:
-        log.create_topic(topic, partitions=partitions or DEFAULT_PARTITIONS)
-    except TopicExists:
-        return  # another process was faster
+    # A project may have a log and no definitions.
+    return read_definitions(config.folder).streams if any(config.folder.glob("*.sql")) else ()
 
 
 def _header(text: str) -> dict[str, Any]:
@@ -122,41 +192,125 @@ def _header(text: str) -> dict[str, Any]:
     return {"name": name, "value": value.encode()}
 
 
-def _append_lines(
-    log: "Log",
-    topic: str,
-    batches: "Iterable[Lines]",
-    key: str | None,
-    key_field: str | None,
-    headers: list[dict[str, Any]],
-    partition: int | None,
+def _append_tombstone(
+    log: "Log", topic: str, key: str, headers: list[dict[str, Any]], partition: int | None
 ) -> dict[str, Any]:
     import pyarrow as pa
 
-    from headrace.cli.log.lines import field_keys
+    from headrace.cli.log.appending import Tally
     from headrace.log import APPENDS
 
-    kind = APPENDS.field("headers").type
-    of_each = pa.scalar(headers or None, kind)
-    count = empty = 0
-    places: dict[int, dict[str, int]] = {}
-    for lines in batches:
-        values = lines.values
-        empty += lines.empty
-        if key is not None:
-            keys = pa.repeat(pa.scalar(key.encode(), pa.binary()), len(values))
-        elif key_field is not None:
-            keys = field_keys(values, key_field)
-        else:
-            keys = pa.nulls(len(values), pa.binary())
-        table = pa.table([keys, values, pa.repeat(of_each, len(values))], schema=APPENDS)
-        count += len(values)
-        for range in log.append(topic, table, partition=partition).ranges:
-            number = range.partition.number
-            place = places.setdefault(
-                number, {"partition": number, "records": 0, "start": range.start, "end": 0}
+    record = {"key": key.encode(), "value": None, "headers": headers or None}
+    tally = Tally(records=1)
+    table = pa.Table.from_pylist([record], APPENDS)
+    tally.add(log.append(topic, table, partition=partition).ranges)
+    return _found(tally, 0, None)
+
+
+def _append_source(
+    log: "Log",
+    config: "Config",
+    request: Request,
+    streams: "tuple[Stream, ...]",
+    headers: list[dict[str, Any]],
+) -> dict[str, Any]:
+    from headrace.cli.log.appending import Appending
+    from headrace.cli.log.runs import Task, Told, take_slot
+    from headrace.cli.log.sources import STDIN, open_source
+    from headrace.schema.json_places import steps_of
+
+    keys, place = _keys(streams, request)
+    fields = {str(steps_of(column)[0]) for stream in streams for column in stream.columns}
+    is_file = request.file != "-" and Path(request.file).is_file()  # no pipe, which has no name
+    origin = os.path.abspath(request.file) if is_file else STDIN
+    task = Task(str(config.log), request.topic, origin, shlex.join(request.options))
+    with open_source(
+        request.file, format=request.format, topic=request.topic, fields=fields
+    ) as source:
+        appending = Appending(
+            log,
+            request.topic,
+            source,
+            keys=keys,
+            headers=headers,
+            partition=request.partition,
+            resume=request.command("--resume"),
+            is_file=is_file,
+        )
+        alone = is_file and not request.again
+        with take_slot(config.runtime / "appends", task, alone=alone) as slot:
+            stored = _stored(log, slot, task, request)
+            if stored is None:
+                slot.begin(task)
+                stored = Told()
+            else:
+                slot.go_on(stored)
+            tally = appending.run(slot, stored)
+    return _found(tally, stored.records, place)
+
+
+def _stored(log: "Log", slot: "Slot", task: "Task", request: Request) -> "Told | None":
+    """Return what to go on behind, None to begin anew. UsageError: which, has to be said."""
+    from headrace.cli.log.sources import STDIN
+
+    earlier = slot.run if slot.run is not None and slot.run.task.is_same_input(task) else None
+    if request.resume:
+        if earlier is None:
+            raise UsageError(
+                f"{request.file}: no earlier append of it to {request.topic} is known in this "
+                f"project, so there is nothing to go on with. Append it without --resume."
             )
-            place["records"] += range.span
-            place["end"] = range.end
-    found = [places[number] for number in sorted(places)]
-    return {"records": count, "empty_lines": empty, "partitions": found}
+        if earlier.task.options != task.options:
+            raise UsageError(
+                f"{request.file}: the earlier append to {request.topic} had "
+                f"{earlier.task.options or 'no options'}; go on with the same, so that every "
+                f"record is made alike."
+            )
+        stored = earlier.stored(log)
+        if stored.records < earlier.before.records:
+            raise UsageError(
+                f"{request.topic}: the topic no longer knows of the {earlier.before.records:,} "
+                f"records that were appended: it was made anew. Append {request.file} without "
+                f"--resume."
+            )
+        return stored
+    if earlier is None or earlier.finished or request.again or task.source == STDIN:
+        return None
+    stored = earlier.stored(log)
+    if stored.records == 0:
+        return None
+    raise UsageError(
+        f"{request.file}: an earlier append to {request.topic} stopped after it had stored "
+        f"{stored.records:,} records. To append the others: `{request.command('--resume')}`. To "
+        f"append all of them once more: `{request.command('--again')}`."
+    )
+
+
+def _keys(streams: "tuple[Stream, ...]", request: Request) -> "tuple[Keys, str | None]":
+    """Return what gives records their keys, and the place that these are read from."""
+    import pyarrow as pa
+
+    from headrace.project.keys import declared_key, field_key
+
+    if request.key is not None:
+        fixed = pa.scalar(request.key.encode(), pa.binary())
+        return lambda values: pa.repeat(fixed, len(values)), None
+    reader = None
+    if request.key_field is not None:
+        reader = field_key(request.key_field)
+    elif not request.no_key:
+        reader = declared_key(streams, request.topic)
+    if reader is None:
+        return lambda values: pa.nulls(len(values), pa.binary()), None
+    return reader, reader.place
+
+
+def _found(tally: "Tally", stored_before: int, key: str | None) -> dict[str, Any]:
+    return {
+        "records": tally.records,
+        "stored_before": stored_before,
+        "empty_lines": tally.empty,
+        "key": key,
+        "without_key": tally.without_key,
+        "partitions": [tally.places[number] for number in sorted(tally.places)],
+    }

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headrace.cli.asking import YesOption, ask
 from headrace.cli.folder import ProjectOption, find_config, project_log
+from headrace.cli.log.topics import TopicArgument
 from headrace.cli.output import JsonOption, note, show_json, show_progress, show_text
-from headrace.errors import UsageError
+from headrace.errors import LogError, TopicNotFound, UsageError
 
 if TYPE_CHECKING:
     from headrace.log import EmbeddedLog, Log
+    from headrace.project.config import Config
 
 __all__ = ["log_app"]
 
@@ -32,15 +35,10 @@ def verify(
     """Check every stored byte against its checksum; exit 1, each damage named, if one is wrong."""
     config = find_config(project)
     from headrace.log import EmbeddedLog
-    from headrace.log.opening import EmbeddedPlace
 
-    if not isinstance(config.log, EmbeddedPlace):
-        raise UsageError(
-            f"{config.log}: its brokers check what they store. `headrace log verify` is for the "
-            f"embedded log."
-        )
-    with closing(EmbeddedLog(config.log.path)) as opened:
-        found = _verify(opened, topic)
+    path = _embedded_path(config, "verify")
+    with closing(EmbeddedLog(path)) as opened:
+        found = _verify(opened, path, topic)
     if json:
         show_json(found)
     else:
@@ -52,6 +50,34 @@ def verify(
         )
     if found["damages"]:
         raise typer.Exit(1)
+
+
+@log_app.command()
+def repair(
+    topic: TopicArgument,
+    yes: YesOption = False,
+    project: ProjectOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Give up records that are damaged or gone, and all before them, so that the topic opens."""
+    config = find_config(project)
+    from headrace.log import EmbeddedLog
+    from headrace.log.embedded.upkeep.repair import give_up, plan_repair
+
+    path = _embedded_path(config, "repair")
+    with closing(EmbeddedLog(path)) as opened:
+        plans = plan_repair(list(opened.verify(topic)), path)
+    for plan in plans:
+        note(str(plan))
+    if plans:
+        question = f"Give up these records of {topic} for good?"
+        ask(question, yes=yes, refused=f"{topic}: nothing was given up")
+        for plan in plans:
+            give_up(plan)
+    elif not json:
+        show_text(f"{topic}: nothing is damaged")
+    if json:
+        show_json({"topic": topic, "given_up": [plan.to_json() for plan in plans]})
 
 
 @log_app.command()
@@ -123,24 +149,38 @@ def _names(log: "Log") -> list[str]:
     return [each.name for each in log.topics()]
 
 
-def _verify(log: "EmbeddedLog", topic: str | None) -> dict[str, Any]:
-    from headrace.log import Range
+def _embedded_path(config: "Config", command: str) -> Path:
+    from headrace.log.opening import EmbeddedPlace
 
-    names = [topic] if topic is not None else [each.name for each in log.topics()]
+    if not isinstance(config.log, EmbeddedPlace):
+        raise UsageError(
+            f"{config.log}: its brokers check what they store. `headrace log {command}` is for the "
+            f"embedded log."
+        )
+    return config.log.path
+
+
+def _verify(log: "EmbeddedLog", path: Path, topic: str | None) -> dict[str, Any]:
+    """Check all topics, and go on past those that cannot be opened."""
+    from headrace.log.embedded.topics import topic_names
+
+    names = [topic] if topic is not None else topic_names(path)
     segments = records = size = 0
     damages: list[str] = []
-    ranges = [
-        Range(place, *extent) for name in names for place, extent in log.extents(name).items()
-    ]
-    whole = sum(log.measure(range) for range in ranges)
+    whole = sum(file.stat().st_size for name in names for file in (path / name).glob("*/*.log"))
     with show_progress("checking bytes") as progress:
         for name in names:
-            for checked in log.verify(name):
-                segments += 1
-                records += checked.records
-                size += checked.bytes
-                damages += checked.damages
-                progress(min(size, whole), whole)
+            try:
+                for checked in log.verify(name):
+                    segments += checked.path.suffix == ".log"
+                    records += checked.records
+                    size += checked.bytes
+                    damages += checked.damages
+                    progress(min(size, whole), whole)
+            except LogError as error:
+                if topic is not None and isinstance(error, TopicNotFound):
+                    raise
+                damages.append(str(error))
     return {
         "topics": len(names),
         "segments": segments,

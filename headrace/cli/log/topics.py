@@ -10,12 +10,13 @@ from headrace.cli.output import (
     JsonOption,
     make_table,
     moment,
+    note,
     show_json,
     show_renderable,
     show_text,
 )
 from headrace.cli.quantities import parse_bytes, parse_seconds
-from headrace.errors import UsageError
+from headrace.errors import LogError, UsageError
 
 if TYPE_CHECKING:
     from headrace.log import Log, Range, Topic, TopicSettings
@@ -55,18 +56,42 @@ topics_app = typer.Typer(
 def list_topics(
     context: typer.Context, project: ProjectOption = None, json: JsonOption = False
 ) -> None:
-    """List the topics of the log: partitions, records, bytes."""
+    """List the topics of the log: partitions, records, bytes; exit 3 if one is damaged."""
     if context.invoked_subcommand is not None:
         return
-    with project_log(find_config(project)) as log:
-        found = [_summary(log, topic) for topic in log.topics()]
+    config = find_config(project)
+    with project_log(config) as log:
+        found = [_summary_or_error(log, name) for name in _names(config, log)]
+    errors = [entry["error"] for entry in found if "error" in entry]
+    columns = ["topic", "partitions", "records", "bytes"]
     if json:
         for entry in found:
             show_json(entry)
-        return
-    columns = ["topic", "partitions", "records", "bytes"]
-    rows = [[entry[column] for column in columns] for entry in found]
-    show_renderable(make_table("", columns, rows))
+    else:
+        rows = [[entry.get(column, "damaged") for column in columns] for entry in found]
+        show_renderable(make_table("", columns, rows))
+    for error in errors:
+        note(f"error: {error}")
+    if errors:
+        raise typer.Exit(LogError.exit_code)
+
+
+def _names(config: "Config", log: "Log") -> list[str]:
+    from headrace.log.embedded.topics import topic_names
+    from headrace.log.names import RESERVED_TOPICS
+    from headrace.log.opening import EmbeddedPlace
+
+    if isinstance(config.log, EmbeddedPlace):
+        # The log itself lists those that it can open.
+        return [name for name in topic_names(config.log.path) if name not in RESERVED_TOPICS]
+    return [topic.name for topic in log.topics()]
+
+
+def _summary_or_error(log: "Log", name: str) -> dict[str, Any]:
+    try:
+        return _summary(log, log.topic(name))
+    except LogError as error:
+        return {"topic": name, "error": str(error)}
 
 
 def _summary(log: "Log", topic: "Topic") -> dict[str, Any]:

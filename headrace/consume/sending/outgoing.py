@@ -1,7 +1,8 @@
 """A batch on its way into a log: what it collects, how large that is, where each record went.
 
 Promises:
-- What is in a batch can be appended: a record that could not is refused before it goes in.
+- What is in a batch can be appended: a record that could not is refused before it goes in, or
+  leaves the batch when it gets a key with which it is too large.
 - A record's offset is given only where it follows from what the append returned.
 """
 
@@ -16,14 +17,16 @@ import pyarrow as pa
 from headrace.errors import RecordTooLarge, UsageError
 from headrace.log.base import MAX_RECORD_BYTES, Partition, Range
 from headrace.log.murmur2 import partition_of
-from headrace.log.records import Bytes, Headers, records
+from headrace.log.records import DEALT_RECORDS, Bytes, Headers, deal_out, records
 
-__all__ = ["RECORD_OVERHEAD_BYTES", "OutgoingBatch", "Record", "Sent", "make_record"]
+__all__ = ["RECORD_OVERHEAD_BYTES", "OutgoingBatch", "ReadKeys", "Record", "Sent", "make_record"]
 
 #: What a record counts beside its own bytes: the objects that carry it, and what a log adds.
 RECORD_OVERHEAD_BYTES = 128
 
 Pairs = tuple[tuple[str, bytes | None], ...]
+#: Returns the key of each value, in order; null where there is none.
+ReadKeys = Callable[[pa.Array], pa.Array]
 
 
 class Sent(NamedTuple):
@@ -58,11 +61,15 @@ def make_record(
     for name, header in pairs or ():
         size += len(name.encode()) + len(header or b"")
     if size > MAX_RECORD_BYTES:
-        raise RecordTooLarge(
-            f"{topic}: this record has {size} bytes of key, value and headers, {MAX_RECORD_BYTES} "
-            f"is the most. It was not sent; store the payload elsewhere and send a reference to it."
-        )
+        raise _too_large(topic, size)
     return Record(key_bytes, value_bytes, pairs, future), size + RECORD_OVERHEAD_BYTES
+
+
+def _too_large(topic: str, size: int) -> RecordTooLarge:
+    return RecordTooLarge(
+        f"{topic}: this record has {size} bytes of key, value and headers, {MAX_RECORD_BYTES} "
+        f"is the most. It was not sent; store the payload elsewhere and send a reference to it."
+    )
 
 
 def _to_bytes(value: Bytes) -> bytes | None:
@@ -96,6 +103,31 @@ class OutgoingBatch:
         self.records: list[Record] = []
         self.counted_bytes = 0
         self.is_done = False
+
+    def read_keys(self, read: ReadKeys) -> list[tuple[Record, RecordTooLarge]]:
+        """Give each record without a key the one that is read from its value.
+
+        Returned, and no longer in the batch, are those that are too large with it.
+        """
+        places = [
+            at
+            for at, each in enumerate(self.records)
+            if each.key is None and each.value is not None
+        ]
+        values = pa.array([self.records[at].value for at in places], pa.binary())
+        refused: list[tuple[Record, RecordTooLarge]] = []
+        for at, key in zip(places, read(values).to_pylist(), strict=True):
+            record = self.records[at]._replace(key=key)
+            self.records[at] = record
+            size = len(key or b"") + len(record.value or b"")
+            for name, header in record.headers or ():
+                size += len(name.encode()) + len(header or b"")
+            if size > MAX_RECORD_BYTES:
+                refused.append((record, _too_large(self.topic, size)))
+        if refused:
+            gone = {id(record) for record, _ in refused}
+            self.records = [record for record in self.records if id(record) not in gone]
+        return refused
 
     def table(self) -> pa.Table:
         """Return the records as `append` takes them."""
@@ -133,7 +165,9 @@ class OutgoingBatch:
         keys = pa.array([record.key for record in self.records], pa.binary())
         numbers = partition_of(keys, partitions)
         keyless = keys.is_null().to_numpy(zero_copy_only=False)
-        if keyless.any():
+        if keys.null_count >= DEALT_RECORDS:
+            numbers[keyless] = deal_out(keys.null_count, partitions)
+        elif keys.null_count:
             # They are all in one partition: the one with more offsets than records by key.
             by_key = Counter(numbers[~keyless].tolist())
             holding = [number for number, span in spans.items() if span > by_key[number]]

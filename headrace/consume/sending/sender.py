@@ -13,6 +13,8 @@ Promises:
   partition). One that fails takes no other along, and is not sent again.
 - At most `buffer_bytes` wait (one record at least); `send` then waits for room, for `block_ms` at
   the most, and raises BufferFull.
+- A record without a key, for a topic of which `keys` can read them, has the key that stands in its
+  value; with `headrace.project.keys.declared_keys`, the one that the topic's streams declare.
 - With `acks="all"` or 1 a future is done when `append` with these `acks` returned or raised. With 0
   it is done at hand-over and tells nothing; failures are counted, and logged now and then.
 - The thread ends when there was nothing to do for IDLE_S, and comes again. It never keeps a process
@@ -29,13 +31,13 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Literal, NamedTuple, Self
 from weakref import WeakSet
 
 from headrace.consume.sending.buffer import Buffer
-from headrace.consume.sending.outgoing import OutgoingBatch, Sent, make_record
+from headrace.consume.sending.outgoing import OutgoingBatch, ReadKeys, Sent, make_record
 from headrace.errors import HeadraceError, UsageError
 from headrace.log.base import Log, Range
 from headrace.log.records import MAX_APPEND_BYTES, Bytes, Headers
@@ -75,9 +77,11 @@ class Sender:
         batch_bytes: int = 1 << 20,
         buffer_bytes: int = 32 << 20,
         block_ms: int = 60_000,
+        keys: Mapping[str, ReadKeys] | None = None,
     ) -> None:
         _check_settings(acks, linger_ms, batch_bytes, buffer_bytes, block_ms)
         self._log = log
+        self._keys = dict(keys or {})
         self._acks: Literal[0, 1, "all"] = acks
         self._block_s = block_ms / 1000
         self._buffer_bytes = buffer_bytes
@@ -207,10 +211,17 @@ class Sender:
         failure: BaseException | None = None
         places: Sequence[Sent] = ()
         try:
-            table = batch.table()
-            acks = self._acks or 1
-            done = self._log.append(batch.topic, table, partition=batch.partition, acks=acks)
-            places = self._where(batch, done.ranges)
+            if batch.topic in self._keys:
+                for record, refusal in batch.read_keys(self._keys[batch.topic]):
+                    self._failed_records += 1
+                    self._failed_unsaid += self._acks == 0
+                    if record.future is not None:
+                        _settle(record.future, refusal)
+            if batch.records:
+                table = batch.table()
+                acks = self._acks or 1
+                done = self._log.append(batch.topic, table, partition=batch.partition, acks=acks)
+                places = self._where(batch, done.ranges)
         except BaseException as error:  # noqa: BLE001 - whoever waits for these must hear of it
             failure = error
         if failure is None:
@@ -256,13 +267,17 @@ def _warn_of_open_senders() -> None:
 def _complete(batch: OutgoingBatch, places: Sequence[Sent], failure: BaseException | None) -> None:
     for number, (_, _, _, future) in enumerate(batch.records):
         assert future is not None
-        try:
-            if failure is None:
-                future.set_result(places[number])
-            else:
-                future.set_exception(failure)
-        except BaseException:  # a callback that ends threads must not end this one
-            logger.exception("a callback of a future that a Sender gave raised")
+        _settle(future, places[number] if failure is None else failure)
+
+
+def _settle(future: Future[Sent], outcome: Sent | BaseException) -> None:
+    try:
+        if isinstance(outcome, BaseException):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
+    except BaseException:  # a callback that ends threads must not end this one
+        logger.exception("a callback of a future that a Sender gave raised")
 
 
 def _check_settings(

@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.engine.gears.frames import make_frame
-from headrace.engine.gears.prepared import RowsFile, can_prepare
+from headrace.engine.gears.prepared import Prepared, can_prepare
 from headrace.engine.gears.probing import SHARING, try_all
+from headrace.engine.gears.rows_file import RowsFile
 from headrace.engine.spark.errors import SPARK_ERRORS, explain
 from headrace.errors import EngineError
 from headrace.model.definitions import Computed, Stream
-from headrace.plan.spark.names import identifier, text_of
+from headrace.plan.spark.names import text_of
 from headrace.schema.json import Decoded, JsonDecoder
 from headrace.schema.json_text import show
 
@@ -59,7 +60,7 @@ class ComputingDecoder:
         )
         self._session = spark.newSession()
         self._file = RowsFile() if can_prepare(spark) else None
-        self._plan: DataFrame | None = None
+        self._plan: Prepared | None = None
 
     def decode(self, values: pa.Array | pa.ChunkedArray) -> Decoded:
         """Return one row for every value, in order. EngineError, DiskFull."""
@@ -93,12 +94,15 @@ class ComputingDecoder:
             frame = compute(self._session, self._stream, make_frame(self._session, rows))
             return frame.select(*made).toArrow()
         if self._plan is None:
-            types = {column.name: column.type.sql for column in self._stream.columns}
-            schema = ", ".join(f"{identifier(name)} {types[name]}" for name in rows.column_names)
-            frame = self._file.frame(self._session, schema)
-            self._plan = compute(self._session, self._stream, frame).select(*made)
-        with self._file.holding(rows):
-            return self._plan.toArrow()
+            every = {column.name: column.type for column in stream.columns}
+            types = {name: every[name] for name in rows.column_names}
+            frame = compute(self._session, stream, self._file.frame(self._session, types))
+            self._plan = Prepared(frame.select(*made))
+        self._file.write(rows)
+        try:
+            return self._plan.run()
+        finally:
+            self._file.clear()
 
 
 def compute(session: SparkSession, stream: Stream, frame: DataFrame) -> DataFrame:

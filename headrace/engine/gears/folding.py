@@ -26,15 +26,15 @@ from pyspark.sql import SparkSession
 
 from headrace.engine.gears.frames import make_frame
 from headrace.engine.gears.late_records import late_reasons
-from headrace.engine.gears.probing import failing_rows
+from headrace.engine.gears.probing import failing_rows, fails_alone
 from headrace.engine.gears.stamping import SideRecords, Summary
 from headrace.engine.spark.errors import SPARK_ERRORS, SparkError, explain
-from headrace.errors import ViewFailed
+from headrace.errors import ProbeMissing, ViewFailed
 from headrace.plan.spark.expanding import EMPTY, ENDED, LEFT_OUT, SKIPPED
 from headrace.plan.stages import Fold
 from headrace.plan.tables import Table
 
-__all__ = ["Outcome", "RunFold", "TooManyFailures", "fold_frame", "fold_rows"]
+__all__ = ["Outcome", "RunFold", "TooManyFailures", "cut", "fold_frame", "fold_rows", "view_failed"]
 
 _COUNTS = (
     "records", "folded", "corrected", "skipped", "late_records", "late_throughout", "late_pairs",
@@ -204,8 +204,7 @@ def fold_rows(
     run = run or partial(_fold_part, fold, session)
     jobs = 0
     bound = None if max_jobs is None else max_jobs + parts
-    size = max(1, -(-rows.num_rows // parts))
-    left = [_Part(rows.slice(start, size)) for start in range(0, rows.num_rows, size)]
+    left = [_Part(part) for part in cut(rows, parts) if part.num_rows]
     while left:
         part = left.pop()
         tried, later = part.next_to_try()
@@ -224,7 +223,7 @@ def fold_rows(
             elif explained.of_value or _fails(fold, session, tried):
                 outcome.add_dead(tried, explained.sentence)
             else:
-                raise _view_failed(fold, error) from error
+                raise view_failed(fold, error) from error
         if later.num_rows:
             # The first mark that holds may have made the others; two in a row are believed.
             believed = later.num_rows if held is not None and held > 1 else 0
@@ -232,6 +231,13 @@ def fold_rows(
                 raise TooManyFailures
             left.append(_Part(later, held))
     return outcome
+
+
+def cut(rows: pa.Table, parts: int) -> Iterator[pa.Table]:
+    """Yield rows in so many parts of about the same size, the last ones perhaps without rows."""
+    size = max(1, -(-rows.num_rows // parts))
+    for number in range(parts):
+        yield rows.slice(number * size, size)
 
 
 class _Part(NamedTuple):
@@ -256,12 +262,12 @@ def _apart(fold: Fold, session: SparkSession, rows: pa.Table, error: SparkError)
     """Return rows whose fold fails in the parts to try next. ViewFailed: no expression fails."""
     try:
         failing = failing_rows(fold, session, rows)
-    except SPARK_ERRORS:
+    except (ProbeMissing, *SPARK_ERRORS):
         # Spark may fail on a record in another way because of one that it failed on before.
         failing = np.zeros(rows.num_rows, dtype=bool)
     else:
         if not failing.any() and not explain(error).of_value:
-            raise _view_failed(fold, error) from error
+            raise view_failed(fold, error) from error
     if failing.any():
         sound = rows.filter(pa.array(~failing))
         parts = [_Part(sound), _Part(rows.filter(pa.array(failing)), held=0)]
@@ -276,7 +282,7 @@ def _fails(fold: Fold, session: SparkSession, row: pa.Table) -> bool:
     Memory, disk, network, a lost worker: no record is dead because of them.
     """
     with _without_records(fold):
-        return bool(failing_rows(fold, session, row).any())
+        return fails_alone(fold, session, row)
 
 
 @contextmanager
@@ -285,10 +291,11 @@ def _without_records(fold: Fold) -> Iterator[None]:
     try:
         yield
     except SPARK_ERRORS as error:
-        raise _view_failed(fold, error) from error
+        raise view_failed(fold, error) from error
 
 
-def _view_failed(fold: Fold, error: SparkError) -> ViewFailed:
+def view_failed(fold: Fold, error: SparkError) -> ViewFailed:
+    """Return the end of a view's work for now."""
     return ViewFailed(
         f"view {fold.name}: its work fails, and not because of one record: "
         f"{explain(error).sentence}. The other views go on. Mend the cause and run again: it goes "

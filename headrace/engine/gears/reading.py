@@ -18,6 +18,7 @@ from headrace.engine.gears.computing import RowShape, compute, include, sources
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.gears.stamping import failure, gather, raise_failure
 from headrace.engine.gears.tasks import Task, spare_the_collector
+from headrace.engine.spark.shares import bounded
 from headrace.errors import LogError, Unreachable
 from headrace.log.base import RECORDS, Range, Split
 from headrace.model.definitions import Stream
@@ -72,10 +73,12 @@ def run_tasks(
     work: Work,
     schema: str,
 ) -> DataFrame:
-    """Return what work makes of assignments, one task for each."""
+    """Return what work makes of assignments, each by itself, in as many tasks as are allowed."""
     tasks = session.range(len(assignments), numPartitions=len(assignments))
     if not stream.eager:
-        return tasks.mapInArrow(_decode_and_work(stream, assignments, wanted, work), schema)
+        return bounded(
+            tasks.mapInArrow(_decode_and_work(stream, assignments, wanted, work), schema)
+        )
     read = sources(stream, wanted)
     names = workers_decoder(stream, read).schema.names
     columns = [
@@ -87,7 +90,7 @@ def run_tasks(
     columns += ["__number INT", "__reason STRING", "__end BINARY"]
     decoded = tasks.mapInArrow(_decode(stream, assignments, read), ", ".join(columns))
     computed = compute(session, stream, decoded)
-    return computed.mapInArrow(_work(stream, assignments, wanted, work), schema)
+    return bounded(computed.mapInArrow(_work(stream, assignments, wanted, work), schema))
 
 
 def _decode_and_work(

@@ -1,7 +1,7 @@
 """Decode and stamp records: the same code in the driver (short turn) and in tasks (long turn)."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -183,7 +183,8 @@ class Stamper:
     `clock` is the one at the range's start; `marks` act after it, up to the range's end.
     `duplicates` move the clock and are left out. `clocks` are those of the last batch's rows,
     where ids are unique. The lateness of records is counted where a delay is learnt from it, or
-    when asked for.
+    when asked for; `on_stamped` is told the event times of readable records, and the clocks and
+    watermarks that hold before them.
     """
 
     clocks: Clocks
@@ -198,8 +199,10 @@ class Stamper:
         marks: Sequence[Mark] = (),
         duplicates: OffsetSet = NO_OFFSETS,
         counts_lateness: bool | None = None,
+        on_stamped: Callable[[Micros, Micros, Micros], None] | None = None,
     ) -> None:
         self.stream = stream
+        self._on_stamped = on_stamped
         self._counts_lateness = (
             stream.adaptive is not None if counts_lateness is None else counts_lateness
         )
@@ -288,8 +291,9 @@ class Stamper:
         else:
             event_times = decoded.rows[self.stream.event_time].cast(pa.int64())
         arrivals = records["arrival"].cast(pa.int64())
+        times_us = pc.fill_null(event_times, NEVER).to_numpy(zero_copy_only=False)
         moves_us = moves(
-            pc.fill_null(event_times, NEVER).to_numpy(zero_copy_only=False),
+            times_us,
             pc.fill_null(arrivals, UNKNOWN).to_numpy(),
             readable,
         )
@@ -303,6 +307,9 @@ class Stamper:
         self._clock = stamped.end
         if self._counts_lateness:
             self._lateness += count_lateness(moves_us, stamped.clocks_us)
+        if self._on_stamped is not None:
+            stamps = (times_us, stamped.clocks_us, stamped.watermarks_us)
+            self._on_stamped(*(each[readable] for each in stamps))
         if self.stream.unique is not None:
             before = stamped.clocks_us[readable]
             self.clocks = Clocks(before, np.maximum(before, moves_us[readable]))

@@ -29,6 +29,7 @@ from headrace.engine.gears.stamping import Shaped, failure, raise_failure
 from headrace.engine.gears.tasks import Task, spare_the_collector
 from headrace.engine.gears.uniqueness import Memory, Stepped
 from headrace.engine.spark.errors import SPARK_ERRORS, explain
+from headrace.engine.spark.shares import bounded
 from headrace.errors import EngineError, HeadraceError, LogError, Unreachable
 from headrace.model.definitions import Stream
 from headrace.operators.dedup import Batch, deduplicate
@@ -118,7 +119,7 @@ def _run(
         _deciding(stream, memory, tasks), "side BINARY"
     )
     try:
-        rows = decided.collect()
+        rows = bounded(decided).collect()
     except SPARK_ERRORS as error:
         raise EngineError(
             f"stream {stream.name}: the search for duplicates fails in Spark: "

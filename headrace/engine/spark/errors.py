@@ -23,15 +23,29 @@ SPARK_ERRORS = (PySparkException, Py4JJavaError)
 _OF_VALUES = ("22", "P0001")
 
 
-class Explained(NamedTuple):
-    """Why Spark failed. `of_value`: by its SQLSTATE a value is at fault, and nothing else can be.
+# SQLSTATE classes of trouble with connections, resources, operators and the system itself.
+_OF_MACHINES = ("08", "53", "57", "58", "XX")
 
-    Without it nothing is said: an expression may fail on a value with a state of another class, or
-    with any exception of Java's.
-    """
+
+class Explained(NamedTuple):
+    """Why Spark failed, and the SQLSTATE that it gives, if it gives one."""
 
     sentence: str
-    of_value: bool
+    state: str | None
+
+    @property
+    def of_value(self) -> bool:
+        """Whether a value is at fault, and nothing else can be.
+
+        Otherwise nothing is said: an expression may fail on a value with a state of another class,
+        or with any exception of Java's.
+        """
+        return self.state is not None and self.state.startswith(_OF_VALUES)
+
+    @property
+    def of_machine(self) -> bool:
+        """Whether memory, disk, network or Spark itself is at fault, and no value can be."""
+        return self.state is not None and self.state.startswith(_OF_MACHINES)
 
 
 def explain(error: SparkError) -> Explained:
@@ -61,4 +75,4 @@ def _explained(message: str | None, state: str | None, error: Exception) -> Expl
     # Spark's advice to turn its checks off would break promise 2.
     sentence = re.sub(r" If necessary set \S+ to \S+ to bypass this error\.", "", lines[0])
     sentence = sentence.removeprefix("[USER_RAISED_EXCEPTION] ")
-    return Explained(sentence, state is not None and state.startswith(_OF_VALUES))
+    return Explained(sentence, state)

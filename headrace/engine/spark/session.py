@@ -8,7 +8,7 @@ from importlib import resources
 
 from pyspark.sql import SparkSession
 
-from headrace.engine.spark.java import find_java_home
+from headrace.engine.spark.java import spark_java_home
 from headrace.errors import EngineError
 
 __all__ = ["start_spark"]
@@ -45,7 +45,7 @@ def start_spark(
     # PySpark logs every failed query with its stack trace; a failed record is no news here.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    os.environ["JAVA_HOME"] = str(find_java_home())
+    os.environ["JAVA_HOME"] = str(spark_java_home())
     # Without it workers use whatever python3 is on PATH, which lacks our packages.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(master)

@@ -22,6 +22,7 @@ from headrace.time.clocks import NEVER
 
 __all__ = ["Idleness"]
 
+NEVER_DUE_US = 1 << 62
 # Between the markers of a stream that stands still, unless its `idle_timeout` is longer.
 _LONGEST_PAUSE_US = 3_600_000_000
 
@@ -51,6 +52,7 @@ class Idleness:
 
     wall: Callable[[], Micros]
     _stood: dict[StreamPartition, _Stood] = field(default_factory=dict)
+    _due_us: Micros = NEVER_DUE_US  # when the next marker is, as far as the last look can tell
 
     def moved(self, keys: Iterable[StreamPartition]) -> None:
         """Note that readable records came in these partitions."""
@@ -61,6 +63,14 @@ class Idleness:
     def forget(self) -> None:
         """Note that nobody saw what came for a while: a standstill has to be seen anew."""
         self._stood.clear()
+
+    def begin_look(self) -> None:
+        """Begin to look at all streams there are."""
+        self._due_us = NEVER_DUE_US
+
+    def due_in_us(self) -> Micros:
+        """Return how long from now a marker of a stream is due if no record comes meanwhile."""
+        return max(0, self._due_us - self.wall())
 
     def look(
         self,
@@ -74,6 +84,8 @@ class Idleness:
         idle = {
             key for key, place in mine.items() if self._is_idle(stream, key, place, ends, now_us)
         }
+        for key in mine.keys() - idle:
+            self._expect(self._stood[key].since_us + stream.idle_timeout_us)
         if not idle:
             return {}
         active = [place.clock.time_us for key, place in mine.items() if key not in idle]
@@ -93,7 +105,22 @@ class Idleness:
             if waited and time_us > mine[key].clock.time_us:
                 stood.marked_us = now_us
                 due[key.partition] = time_us
+            self._expect_next(stood, pause_us, mine[key].clock.time_us - time_us, bool(active))
         return due
+
+    def _expect(self, moment_us: Micros) -> None:
+        self._due_us = min(self._due_us, moment_us)
+
+    def _expect_next(self, stood: _Stood, pause_us: Micros, ahead_us: Micros, active: bool) -> None:
+        """Expect the next marker of an idle partition whose clock is so far ahead of what it says.
+
+        Where others are active it says more when their records come, and that is no matter of time.
+        """
+        now_us = self.wall()
+        if stood.marked_us is not None and stood.marked_us + pause_us > now_us:
+            self._expect(stood.marked_us + pause_us)
+        elif not active and ahead_us < _LONGEST_PAUSE_US:  # else there is no record yet
+            self._expect(now_us + max(0, ahead_us) + 1)
 
     def _is_idle(
         self,

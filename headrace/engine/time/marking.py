@@ -75,12 +75,17 @@ class Marking:
         """
         progress = set_out(main, self._time.book, self._time.book.end_offset).progress
         ends = {key: extent.end_offset for key, extent in (extents or {}).items()}
+        self._idleness.begin_look()
         for source in main.streams.values():
             if ends and source.owned and source.stream.event_time is not None:
                 due = self._idleness.look(source.stream, progress, ends)
                 self._mark(main, source.stream, "idle", due)
             if source.owned and source.stream.adaptive is not None:
                 self._mark_learnt(main, source.stream, progress)
+
+    def due_in_us(self) -> int:
+        """Return how long from now the next marker is due where nothing comes meanwhile."""
+        return self._idleness.due_in_us()
 
     def _mark_learnt(self, main: Unit, stream: Stream, progress: ProgressOf) -> None:
         mine = {

@@ -8,15 +8,16 @@ Promises:
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from headrace.engine.time.checkpoint import Checkpoint, Reader
 from headrace.errors import EngineFenced, PositionLost, ProducerFenced, TopicNotFound
 from headrace.log.base import Log, Partition, Producer, Range
 from headrace.log.checks import check_time_topic
 from headrace.log.names import TIME_TOPIC
 from headrace.log.records import records
 from headrace.sinks.outbox import ensure_topic
-from headrace.time.markers import MarkerBook, Marks, chain
+from headrace.time.markers import MarkerBook, Marks, chain, read_marks
 
 __all__ = ["Timekeeper", "check_known"]
 
@@ -36,7 +37,35 @@ class Timekeeper:
         self.book = MarkerBook()
         self._log = log
         self._end = end
+        self._resumed: Checkpoint | None = None
         self.epoch: int | None = None  # of the engine that writes; None: it only reads
+
+    def resume(self, checkpoint: Checkpoint) -> bool:
+        """Go on from a checkpoint instead of the start; return whether it is of this topic."""
+        with self.lock:
+            try:
+                first_offset, end_offset = self._log.extents(TIME_TOPIC)[_PLACE]
+            except TopicNotFound:
+                return False
+            book = checkpoint.book
+            if first_offset > 0 or book.end_offset > end_offset:
+                return False  # something was removed: `read` says so
+            # The record knows all before it, by its check: if it is the same, so are they.
+            for batch in self._log.read(Range(_PLACE, book.check_offset, book.check_offset + 1)):
+                for value in batch["value"].to_pylist():
+                    if (read := read_marks(value)) is not None and read[1] == book.check:
+                        self.book, self._resumed = book, checkpoint
+                        return True
+            return False
+
+    def cover(self, readers: Iterable[Reader]) -> None:
+        """Hold every marker that acts on what these will read: from the start, if it must be."""
+        with self.lock:
+            if self._resumed is None or all(map(self._resumed.covers, readers)):
+                return
+            logger.info("%s: is read from its start, for versions that are built", TIME_TOPIC)
+            self.book, self._resumed = MarkerBook(), None
+            self.read()
 
     def begin(self, epoch: int) -> None:
         """Say in the log that an engine of this epoch begins. EngineFenced, InvalidTopic."""
@@ -44,6 +73,11 @@ class Timekeeper:
         check_time_topic(self._log.topic(TIME_TOPIC))
         self.epoch = epoch
         self.write([Marks(epoch)])
+
+    def read_until(self, end: int) -> None:
+        """Read no further than an offset from now on."""
+        with self.lock:
+            self._end = end
 
     @property
     def writes(self) -> bool:

@@ -25,7 +25,10 @@ from headrace.model.definitions import Sink, View
 from headrace.plan.stages import Fold, streams_by_table
 from headrace.plan.tables import Table
 
-__all__ = ["Emitting"]
+__all__ = ["NEVER_US", "Emitting"]
+
+#: Longer than anybody waits.
+NEVER_US = 1 << 62
 
 Clocks = Mapping[StreamPartition, Progress]
 
@@ -120,21 +123,24 @@ class Emitting:
             elif emission.when is When.LATER:
                 self._waiting.add(emission.sink)
 
-    def is_due(self, folds: Iterable[Fold]) -> bool:
-        """Whether rows wait for a sink that is told of these versions, and it is time."""
+    def due_in_us(self, folds: Iterable[Fold]) -> int:
+        """Return when a sink that is told of these versions has to be told of rows that wait."""
         versions = {(fold.name, fold.version) for fold in folds}
-        return any(
-            (sink.view, self._versions.get(sink.name)) in versions
-            and sink.name in self._waiting
-            and self._due(sink)
-            for sink in self.sinks
+        return min(
+            (
+                self._due_in_us(sink)
+                for sink in self.sinks
+                if (sink.view, self._versions.get(sink.name)) in versions
+                and sink.name in self._waiting
+            ),
+            default=NEVER_US,
         )
 
     def _emission(self, sink: Sink, table: Table, before_us: int, after_us: int) -> Emission:
         view = self.views[sink.view]
         when = When.WITH_KEPT if sink.name in self._waiting else When.NOW
         if view.emit == "every":
-            when = When.WITH_KEPT if self._due(sink) else When.LATER
+            when = When.LATER if self._due_in_us(sink) else When.WITH_KEPT
         return Emission(
             sink.name,
             sink.topic,
@@ -146,8 +152,8 @@ class Emitting:
             when=when,
         )
 
-    def _due(self, sink: Sink) -> bool:
+    def _due_in_us(self, sink: Sink) -> int:
         told_us = self._told_us.get(sink.name)
         if told_us is None or self.ending:
-            return True
-        return self.wall() - told_us >= self.views[sink.view].emit_every_us
+            return 0
+        return max(0, told_us + self.views[sink.view].emit_every_us - self.wall())

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.gears.stamping import Shaped, Stamper
+from headrace.engine.time.checkpoint import Reader
 from headrace.engine.unit import Unit
 from headrace.ledger.entries import PlannedTurn, Progress, StreamPartition
 from headrace.log.base import Range
@@ -12,7 +13,7 @@ from headrace.model.definitions import Stream
 from headrace.time.clocks import Mark
 from headrace.time.markers import MarkedPartition, MarkerBook
 
-__all__ = ["Outset", "passed", "set_out", "with_marks"]
+__all__ = ["Outset", "passed", "set_out", "standing", "with_marks"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,16 @@ def with_marks(outset: Outset, unit: Unit, book: MarkerBook, planned: PlannedTur
         if found:
             marks[StreamPartition(name, partition.number)] = found
     return replace(outset, marks=marks)
+
+
+def standing(unit: Unit) -> Reader:
+    """Return what a unit has read of its partitions, and of the topic of markers."""
+    topics = unit.topics()
+    offsets = {
+        MarkedPartition(key.stream, topics[key.stream], key.partition): place.offset
+        for key, place in unit.progress.items()
+    }
+    return Reader(offsets, unit.time_offset)
 
 
 def passed(units: Iterable[Unit]) -> dict[MarkedPartition, int]:

@@ -34,12 +34,14 @@ MAX_MARKS = 10_000
 
 # (stream, partition of its topic) -> offset
 Ends = Mapping[tuple[str, Partition], int]
+Held = Mapping[Partition, Extent]
 
 
 class Planner:
     """Plans the turns of an engine's units. With `ends` no turn reads further than those offsets.
 
-    `units` tells the units there are now, `has_to_tell` whether a sink of one waits to be told.
+    `units` tells the units there are now, `due_to_tell_in_us` how long from now a sink of one is to
+    be told of rows that wait.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class Planner:
         store: Store,
         settings: Settings,
         units: Callable[[], Mapping[str, Unit]],
-        has_to_tell: Callable[[Unit], bool],
+        due_to_tell_in_us: Callable[[Unit], int],
         *,
         wall: Callable[[], int],
         ends: Ends | None = None,
@@ -61,7 +63,7 @@ class Planner:
         self._store = store
         self._settings = settings
         self._units = units
-        self._has_to_tell = has_to_tell
+        self._due_to_tell_in_us = due_to_tell_in_us
         self._ends = ends
 
     def begin(self, *, writes: bool) -> int:
@@ -98,8 +100,9 @@ class Planner:
         # Nobody writes a marker between what is read of them here and what is journalled: it
         # would act on records of this very turn.
         with self.time.lock:
-            self.notice_partitions(unit)
-            extents = self.extents(unit)
+            held = self._held(unit)
+            self.notice_partitions(unit, held)
+            extents = self.extents(unit, held)
             self.time.read()
             if unit is main and self.time.writes:
                 self.marking.mark_due(unit, extents if self._ends is None else None)
@@ -111,7 +114,7 @@ class Planner:
             planned = self._journalled(unit) or self._plan(unit, extents, max_records)
             if planned is None:
                 moved = unit.added or outset.progress != unit.progress
-                if not moved and not self._has_to_tell(unit):
+                if not moved and self._due_to_tell_in_us(unit) > 0:
                     unit.time_offset = until
                     return None
                 planned = PlannedTurn(unit.name, unit.turn + 1, self.epoch, ())
@@ -155,17 +158,18 @@ class Planner:
                 return None
         return PlannedTurn(unit.name, planned.turn, self.epoch, planned.ranges)
 
-    def notice_partitions(self, unit: Unit) -> None:
+    def notice_partitions(self, unit: Unit, held: Held | None = None) -> None:
         """Let a unit read partitions that were added to its topics, from their first record.
 
         The next turn enters them in the ledger, be there anything to read or not: W of the stream
-        is theirs too.
+        is theirs too. `held` is what the log holds, if that is known.
         """
+        held = self._held(unit) if held is None else held
         for name, source in unit.streams.items():
             clock = Clock(delay_us=source.stream.delay_us)
             added = {
                 StreamPartition(name, partition.number): Progress(clock=clock)
-                for partition in self.partitions(source.stream)
+                for partition in self._allowed(source.stream, held)
                 if StreamPartition(name, partition.number) not in unit.progress
             }
             if added:
@@ -178,15 +182,24 @@ class Planner:
 
     def partitions(self, stream: Stream) -> dict[Partition, Extent]:
         """Return the partitions of a stream that may be read, and what they hold."""
+        return self._allowed(stream, self._log.extents(stream.topic))
+
+    def _allowed(self, stream: Stream, held: Held) -> dict[Partition, Extent]:
         return {
             partition: extent
-            for partition, extent in self._log.extents(stream.topic).items()
-            if self._ends is None or (stream.name, partition) in self._ends
+            for partition, extent in held.items()
+            if partition.topic == stream.topic
+            and (self._ends is None or (stream.name, partition) in self._ends)
         }
+
+    def _held(self, unit: Unit) -> Held:
+        """Return what the log holds of a unit's topics, asked for all of them at once."""
+        return self._log.extents(*dict.fromkeys(unit.topics().values()))
 
     def _forget_marks(self) -> None:
         """Let go of markers that every unit has passed; a new engine reads them again."""
-        self.time.book.forget(passed(self._units().values()))
+        units = self._units().values()
+        self.time.book.forget(passed(units), since=min(unit.time_offset for unit in units))
 
     def gear(self, planned: PlannedTurn) -> str:
         """Return the gear of a turn: short for what the driver can hold."""
@@ -197,15 +210,17 @@ class Planner:
         )
         return "short" if short else "long"
 
-    def extents(self, unit: Unit) -> dict[StreamPartition, Extent]:
+    def extents(self, unit: Unit, held: Held | None = None) -> dict[StreamPartition, Extent]:
         """Return how far a unit may read now: the log's end, and no further than its leader.
 
-        PositionLost: it stands where the log has nothing.
+        `held` is what the log holds, if that is known. PositionLost: it stands where the log has
+        nothing.
         """
+        held = self._held(unit) if held is None else held
         extents: dict[StreamPartition, Extent] = {}
         for name, source in unit.streams.items():
             topic = source.stream.topic
-            of_topic = self._log.extents(topic)
+            of_topic = {place: extent for place, extent in held.items() if place.topic == topic}
             leader = self._leader(unit, source)
             for key, place in unit.progress.items():
                 if key.stream != name:
@@ -232,10 +247,38 @@ class Planner:
         follows = main.topics().get(source.stream.name) == source.stream.topic
         return main if unit is not main and follows else None
 
+    def awaited(self, unit: Unit) -> dict[Partition, int]:
+        """Return the positions of a unit whose next records come from the log itself.
+
+        Others come when its leader has read them, or not at all: it reads to its ends only.
+        """
+        if self._ends is not None:
+            return {}
+        with unit.lock:
+            led = {n for n, source in unit.streams.items() if self._leader(unit, source)}
+            topics = unit.topics()
+            return {
+                Partition(topics[key.stream], key.partition): place.offset
+                for key, place in unit.progress.items()
+                if key.stream in topics and key.stream not in led
+            }
+
+    def due_in_us(self, unit: Unit) -> int:
+        """Return how long a unit without records may wait: then a marker or a sink is due."""
+        due_us = self._due_to_tell_in_us(unit)
+        if unit.name == MAIN and self.time.writes and self._ends is None:
+            due_us = min(due_us, self.marking.due_in_us())
+        return due_us
+
     def lag(self, unit: Unit) -> int:
         """Return how many records a unit has still to read."""
         ends = {key: extent.end_offset for key, extent in self.extents(unit).items()}
         return backlog(unit.progress, ends)
+
+    def read_until(self, ends: Ends) -> None:
+        """Read no further than these offsets from now on, of the topic of markers either."""
+        self._ends = ends
+        self.time.read_until(ends.get((TIME_TOPIC, Partition(TIME_TOPIC, 0)), 0))
 
     def stop_at_the_end(self) -> None:
         """Read no further than the log's end as it is now."""

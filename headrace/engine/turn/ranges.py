@@ -27,7 +27,11 @@ def backlog(
 
 def check_position(partition: Partition, offset: int, extents: Mapping[Partition, Extent]) -> None:
     """Refuse an offset that a topic, which has these extents, cannot go on from. PositionLost."""
-    advice = "Move the store away and run again: it is built from what the log still has."
+    advice = (
+        "Restore the topic from a copy of the log; or move the store away, in the project's folder "
+        "`mkdir old && mv .headrace/store.duckdb* old/`, and run again: it is built from what the "
+        "log still has."
+    )
     extent = extents.get(partition)
     if extent is None:
         raise PositionLost(

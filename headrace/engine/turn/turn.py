@@ -2,21 +2,24 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
 from headrace import faults
 from headrace.engine.gears.folding import Outcome, TooManyFailures
-from headrace.engine.gears.gears import Folded, Gear, LongGear, ShortGear, Work
+from headrace.engine.gears.gears import Folded, Gear, Work
+from headrace.engine.gears.long import LongGear
+from headrace.engine.gears.short import ShortGear
 from headrace.engine.gears.stamping import Summary
 from headrace.engine.turn.accounts import Accounts
 from headrace.engine.turn.emitting import Emitting
 from headrace.engine.turn.outset import Outset
 from headrace.engine.unit import Unit
-from headrace.errors import MergeFailed
+from headrace.errors import HeadraceError, MergeFailed
 from headrace.ledger.entries import (
     HoldingState,
     PlannedTurn,
@@ -54,6 +57,21 @@ class Tools:
         with self.store.open() as snapshot:
             named = {run.file for runs in snapshot.manifests().values() for run in runs}
         self.state.remove(set(files) - named)
+
+    @contextmanager
+    def removing_unnamed(self, files: Collection[str]) -> Iterator[None]:
+        """Remove files of state if the block fails; the next try writes others.
+
+        The ledger is asked: a commit that failed may have been made all the same.
+        """
+        try:
+            yield
+        except Exception as error:
+            try:
+                self.tidy(files)
+            except HeadraceError as another:
+                error.add_note(f"and its files of state are left for the next start: {another}")
+            raise
 
 
 @dataclass
@@ -96,6 +114,7 @@ def take_turn(
 
     A view whose work fails is set aside at the position where the turn began, and the turn is
     committed without it. In a long turn tasks do steps 2 and 3 while Spark runs step 5.
+    TurnTooLarge, from step 5: views make too much of the records; plan a smaller turn.
     """
     watch = Stopwatch()
     # 1. Plan
@@ -133,6 +152,11 @@ def take_turn(
             asides,
             tools.emitting,
         )
+        unit.pace.note_deltas(
+            planned.records,
+            sum(map(held_bytes, outcomes.values())),
+            smallest=planned.records <= len(planned.ranges),  # a record of each partition
+        )
         faults.reach("after_fold")
         watch.lap("fold")
     except Exception:
@@ -140,25 +164,26 @@ def take_turn(
         raise
     finally:
         gear.close()
-    # 6. Stage
-    for fold, outcome in list(outcomes.items()):
-        try:
-            outcome.deltas = [tools.store.stage(fold.table, delta) for delta in outcome.deltas]
-            for table, rows in outcome.items.items():
-                outcome.items[table] = [tools.store.stage(table, delta) for delta in rows]
-        except MergeFailed as error:
-            accounts.set_aside(error.view, str(error))
-    faults.reach("after_stage")
-    watch.lap("stage")
-    # 7. Commit
-    while True:
-        commit = accounts.commit(gear.name, watch.milliseconds)
-        try:
-            tools.store.commit(commit)
-            break
-        except MergeFailed as error:
-            # The delta passed Spark and does not fit its table: that view alone is set aside.
-            accounts.set_aside(error.view, str(error))
+    with tools.removing_unnamed(known | _files(gear)):
+        # 6. Stage
+        for fold, outcome in list(outcomes.items()):
+            try:
+                outcome.deltas = [tools.store.stage(fold.table, delta) for delta in outcome.deltas]
+                for table, rows in outcome.items.items():
+                    outcome.items[table] = [tools.store.stage(table, delta) for delta in rows]
+            except MergeFailed as error:
+                accounts.set_aside(error.view, str(error))
+        faults.reach("after_stage")
+        watch.lap("stage")
+        # 7. Commit
+        while True:
+            commit = accounts.commit(gear.name, watch.milliseconds)
+            try:
+                tools.store.commit(commit)
+                break
+            except MergeFailed as error:
+                # The delta passed Spark and does not fit its table: that view alone is set aside.
+                accounts.set_aside(error.view, str(error))
     unit.failing = sum(outcome.dead_count for outcome in outcomes.values()) > FEW_FAILURES
     # The markers first: a unit that follows this one must know those that act on what it reads.
     unit.time_offset = commit.time_offset
@@ -184,6 +209,14 @@ def take_turn(
         tools.publisher.publish(planned.epoch, **waits)
     watch.lap("publish")
     return replace(commit.report, milliseconds=watch.milliseconds)
+
+
+def held_bytes(outcome: Outcome) -> int:
+    """Return how many bytes the driver holds of what a view made of a turn."""
+    tables = [*outcome.deltas, *(rows for items in outcome.items.values() for rows in items)]
+    sides = [found for each in (outcome.late, outcome.dead) for found in each.values()]
+    sizes = [side.offsets.nbytes + side.reasons.nbytes for found in sides for side in found]
+    return sum(int(size) for size in (*sizes, *(table.nbytes for table in tables)))
 
 
 def _files(gear: Gear) -> set[str]:

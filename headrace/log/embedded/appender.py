@@ -380,8 +380,8 @@ class Appender:
         if ends is None or ends.cuts != written.cuts:
             raise LogError(
                 f"{self._partition}@{written.start}: a sync failed, or the file `ends` was lost, "
-                f"before this batch was acknowledged; it may be cut. Append it again, with a "
-                f"producer if it must not be stored twice."
+                f"before this batch was acknowledged; it may be stored, or cut. A producer that "
+                f"appends it once more settles that; without one, look before you do."
             )
         return ends
 

@@ -43,11 +43,11 @@ def disk_errors(where: Path) -> Iterator[None]:
         if error.errno in _NO_SPACE:
             raise DiskFull(
                 f"{where}: no space left to append ({error.strerror}). What was acknowledged is "
-                f"safe; free some space, then append again."
+                f"safe; free some space, then go on."
             ) from error
         raise LogError(
             f"{where}: the system refused ({error}). What was acknowledged is safe; look at the "
-            f"disk and at the folder's permissions, then append again."
+            f"disk and at the folder's permissions, then go on."
         ) from error
 
 

@@ -114,7 +114,8 @@ class Follower:
         if not bases:
             raise LogDamaged(
                 f"{self._folder} has no segment, the records of {self._partition} are gone. "
-                f"Restore the folder from a copy."
+                f"Restore the folder: `cp -r COPY/{self._partition} {self._folder.parent}/`. "
+                f"Without a copy, give them up: `headrace log repair {self._partition.topic}`."
             )
         if ends is not None and bases[-1] < ends.written.segment:
             if ends.written.position > 0:

@@ -25,18 +25,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headrace.errors import LogError, TopicNotFound, UsageError
 from headrace.log.acks import check_acks
 from headrace.log.base import (
-    APPENDS,
     DEFAULT_PARTITIONS,
     Acks,
     Append,
@@ -48,11 +45,13 @@ from headrace.log.base import (
     Split,
     Topic,
     TopicSettings,
+    Watch,
 )
 from headrace.log.checks import check_once_each, check_partition, check_producer_id
 from headrace.log.clients import Clients
 from headrace.log.embedded.appender import Appender, Written
 from headrace.log.embedded.background import BackgroundSync
+from headrace.log.embedded.copied import write_copied
 from headrace.log.embedded.files import disk_errors, make_folder
 from headrace.log.embedded.forks import call_in_children
 from headrace.log.embedded.format import encode_payload
@@ -73,9 +72,11 @@ from headrace.log.embedded.transactions import (
     Share,
     append_together,
     is_decided,
+    written_ranges,
 )
 from headrace.log.embedded.upkeep.housekeeping import Housekeeping
 from headrace.log.embedded.upkeep.verify import CheckedSegment, verify_partition
+from headrace.log.embedded.watching import EmbeddedWatch
 from headrace.log.names import (
     RESERVED_TOPICS,
     refuse_closed,
@@ -246,7 +247,7 @@ class EmbeddedLog:
         self._tidy_where_rolled(shares, written)
         if any(each.duplicate for each in written):
             return Appended([], duplicate=True)
-        return Appended(_ranges(shares, written))
+        return Appended(written_ranges(shares, written))
 
     def append_all(self, appends: Sequence[Append]) -> list[Appended]:
         """Append to several topics and partitions: all of it or nothing.
@@ -268,7 +269,7 @@ class EmbeddedLog:
         else:
             written = self._append_together(shares)
         self._tidy_where_rolled(shares, written)
-        ranges = iter(_ranges(shares, written))
+        ranges = iter(written_ranges(shares, written))
         return [Appended(list(islice(ranges, len(own)))) for own in each_shares]
 
     def append_copied(
@@ -280,23 +281,9 @@ class EmbeddedLog:
         a failure `last_sequence` tells how many of them are stored. ProducerFenced, DiskFull.
         """
         self._check_partition(partition)
-        appender = self._appender(partition)
-        arrivals_us = pc.fill_null(records["arrival"].cast(pa.int64()), self._clock()).to_numpy()
-        # A stored batch has one arrival; all that are written share one sync.
-        starts = [0, *(np.flatnonzero(np.diff(arrivals_us)) + 1).tolist(), records.num_rows]
-        written = None
         with self._noticing_deletion([partition.topic]):
-            for start, end in pairwise(starts):
-                part = records.slice(start, end - start).select(APPENDS.names)
-                sequence = records["offset"][end - 1].as_py()
-                written = appender.write(
-                    encode_payload(part),
-                    end - start,
-                    Producer(producer_id, epoch, sequence),
-                    arrival_us=int(arrivals_us[start]),
-                )
-            if written is not None:
-                appender.make_durable(written)
+            appender = self._appender(partition)
+            write_copied(appender, records, producer_id, epoch, now_us=self._clock())
 
     def _shares(self, append: Append) -> list[Share]:
         topic = self.topic(append.topic)
@@ -373,9 +360,11 @@ class EmbeddedLog:
         newest = self._appender(partition).newest_of(producer_id)
         return newest.sequence if newest is not None else None
 
-    def extents(self, topic: str) -> dict[Partition, Extent]:
+    def extents(self, *topics: str) -> dict[Partition, Extent]:
         """Return what each partition holds now. TopicNotFound, LogDamaged."""
-        places = [Partition(topic, number) for number in range(self.topic(topic).partitions)]
+        places = [
+            Partition(t, number) for t in topics for number in range(self.topic(t).partitions)
+        ]
         return {place: self._reader(place).extent(self._appender(place).ends()) for place in places}
 
     def _extent(self, partition: Partition) -> Extent:
@@ -406,6 +395,17 @@ class EmbeddedLog:
         ends = self._appender(range.partition).ends()
         return self._reader(range.partition).read(range, ends, max_batch_records=max_batch_records)
 
+    def read_many(
+        self, ranges: Sequence[Range], *, produced: bool = False
+    ) -> list[list[pa.RecordBatch]]:
+        """Return the records of several ranges, each as `read` yields them."""
+        return [list(self.read(range, produced=produced)) for range in ranges]
+
+    def watch(self) -> Watch:
+        """Return what waits for records, whichever process appends them."""
+        self._check_open()
+        return EmbeddedWatch(self._folder)
+
     def measure(self, range: Range) -> int:
         """Return how many bytes the stored batches have that hold records of the range."""
         self._check_partition(range.partition)
@@ -420,12 +420,15 @@ class EmbeddedLog:
         # The protocol's `range` may be set; a split's may not, which no user of one tries.
         return cast(list[Split], splits)
 
+    def carried_secrets(self) -> list[str]:
+        """Return none: splits are read from files."""
+        return []
+
     def verify(self, topic: str) -> Iterator[CheckedSegment]:
         """Check every stored byte of a topic, segment by segment; damage is told, not raised."""
         for number in range(self.topic(topic).partitions):
             place = Partition(topic, number)
-            ends = self._appender(place).ends()
-            yield from verify_partition(self._folder(place), place, ends)
+            yield from verify_partition(self._folder(place), place, self._appender(place).ends)
 
     def maintain(self) -> None:
         """Remove segments that retention no longer keeps, and decisions that are carried out.
@@ -488,10 +491,3 @@ class EmbeddedLog:
 
     def _folder(self, partition: Partition) -> Path:
         return partition_folder(self._path, partition)
-
-
-def _ranges(shares: Sequence[Share], written: Sequence[Written]) -> list[Range]:
-    return [
-        Range(share.partition, each.start, each.end.offset)
-        for share, each in zip(shares, written, strict=True)
-    ]

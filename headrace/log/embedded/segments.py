@@ -61,7 +61,17 @@ def damaged(
     """Return the error for acknowledged bytes that cannot be read."""
     return LogDamaged(
         f"{path} is damaged at byte {position}, record {partition}@{offset}: {reason}. Nothing was "
-        f"cut or skipped. Restore the file from a copy, or read on from a later offset."
+        f"cut or skipped. {_cure(path, partition)}"
+    )
+
+
+def _cure(path: Path, partition: Partition) -> str:
+    """Return what to do about a file that is damaged or gone."""
+    topic, number = partition
+    return (
+        f"Restore it: `cp COPY/{topic}/{number}/{path.name} {path}`, then "
+        f"`headrace log verify {topic}`. Without a copy, give up its records: "
+        f"`headrace log repair {topic}`."
     )
 
 

@@ -19,7 +19,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from headrace.errors import LogError, TopicExists, TopicNotFound
+from headrace.errors import LogDamaged, LogError, TopicExists, TopicNotFound
 from headrace.log.base import Partition, Topic, TopicSettings
 from headrace.log.checks import changed_topic, check_topic, is_topic_name
 from headrace.log.embedded.ends import Ends, Mark, write_ends
@@ -43,6 +43,7 @@ __all__ = [
     "list_topics",
     "load_topic",
     "partition_folder",
+    "topic_names",
     "topic_stamp",
 ]
 
@@ -154,13 +155,20 @@ def _make_partition(folder: Path, *, sync: bool) -> None:
 
 
 def load_topic(path: Path, name: str) -> StoredTopic:
-    """Return a topic. TopicNotFound."""
+    """Return a topic. TopicNotFound, LogDamaged."""
     file = path / name / "topic.json"
     if not is_topic_name(name) or not file.is_file():
+        if is_topic_name(name) and _partition_folders(path / name):
+            raise _damaged_topic(file, "it is gone, and the partitions are there")
         raise TopicNotFound(
-            f"{name!r}: no such topic in {path}. Make it: `headrace append {name} --create`."
+            f"{name!r}: no such topic in {path}. Make it: `headrace append {name} --create`; or, "
+            f"if it was deleted by mistake, restore its folder: `cp -r COPY/{name} {path}/`."
         )
-    content = json.loads(file.read_bytes())
+    try:
+        content = json.loads(file.read_bytes())
+        content["partitions"] = int(content["partitions"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged_topic(file, "it cannot be read") from error
     if content.get("version") not in (1, 2, VERSION):
         raise LogError(
             f"{file}: this topic has format version {content.get('version')}, this Headrace reads "
@@ -169,6 +177,29 @@ def load_topic(path: Path, name: str) -> StoredTopic:
     stored = {name: content[name] for name in TopicSettings._fields if name in content}
     settings = TopicSettings(**stored)
     return StoredTopic(Topic(name, content["partitions"], settings), content.get("id", ""))
+
+
+def _partition_folders(folder: Path) -> list[Path]:
+    return [each for each in folder.glob("*") if each.name.isdigit() and each.is_dir()]
+
+
+def _damaged_topic(file: Path, reason: str) -> LogDamaged:
+    count = len(_partition_folders(file.parent))
+    return LogDamaged(
+        f"{file} is damaged: {reason}. The records are not touched. Restore the file from a copy, "
+        f"or write it anew, without the topic's settings: "
+        f'`echo \'{{"version": 1, "partitions": {count}}}\' > {file}`.'
+    )
+
+
+def topic_names(path: Path) -> list[str]:
+    """Return the names of all topics, also of those whose file is damaged or gone."""
+    folders = (folder for folder in path.glob("*") if is_topic_name(folder.name))
+    return sorted(
+        folder.name
+        for folder in folders
+        if (folder / "topic.json").exists() or _partition_folders(folder)
+    )
 
 
 def topic_stamp(path: Path, name: str) -> object:

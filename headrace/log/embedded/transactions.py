@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace import faults
-from headrace.log.base import Partition, Producer
+from headrace.log.base import Partition, Producer, Range
 from headrace.log.embedded.appender import Appender, Written
 from headrace.log.embedded.files import (
     disk_errors,
@@ -33,7 +33,14 @@ from headrace.log.embedded.files import (
     write_new_file,
 )
 
-__all__ = ["Share", "append_together", "decisions", "is_decided", "settle_decisions"]
+__all__ = [
+    "Share",
+    "append_together",
+    "decisions",
+    "is_decided",
+    "settle_decisions",
+    "written_ranges",
+]
 
 _FOLDER = "~transactions"  # "~" is in no topic's name
 
@@ -49,6 +56,14 @@ class Share:
     payload: Any
     count: int
     producer: Producer | None
+
+
+def written_ranges(shares: Sequence[Share], written: Sequence[Written]) -> list[Range]:
+    """Return where shares were written."""
+    return [
+        Range(share.partition, each.start, each.end.offset)
+        for share, each in zip(shares, written, strict=True)
+    ]
 
 
 def is_decided(path: Path, number: int) -> bool:

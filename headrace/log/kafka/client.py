@@ -35,6 +35,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.log.base import MAX_RECORD_BYTES, Acks
+from headrace.log.secrets import check_known
 
 __all__ = [
     "DELIVERY_TIMEOUT_S",
@@ -92,6 +93,16 @@ _MEMBER = {
     "heartbeat.interval.ms": "1000",
     # How soon partitions that a topic got are seen; librdkafka's default is 5 minutes.
     "topic.metadata.refresh.interval.ms": "5000",
+}
+_WATCHER = {
+    # How seldom a broker with nothing new answers. A fetch under way leaves out the partitions that
+    # librdkafka was not ready to fetch, so this is also how late their first record may be told.
+    "fetch.wait.max.ms": "100",
+    # Kafka answers with one batch at least, and that is all there is to know.
+    "fetch.max.bytes": "1024",
+    "max.partition.fetch.bytes": "1024",
+    "message.max.bytes": "1024",
+    "queued.max.messages.kbytes": "1024",
 }
 #: Not the caller's to choose: the promises of the log hang on them.
 OURS_CONSUMER = {
@@ -209,6 +220,7 @@ class Cluster:
                 "Kafka: the property `bootstrap.servers` is missing; name at least one broker, "
                 "such as 'kafka-1:9092,kafka-2:9092'."
             )
+        check_known(properties)
         self.properties = dict(properties)
         self.timeout_s = timeout_s
         self.believes_producers = believes_producers
@@ -253,6 +265,14 @@ class Cluster:
         with self._configuring():
             defaults = {**_CONSUMER, **_MEMBER} if patient else _CONSUMER
             return Consumer(self._settings(defaults, ours), logger=LOGGER)
+
+    def watcher(self) -> Consumer:
+        """Return a consumer that is to say when records come, not to read them. UsageError."""
+        ours = {**OURS_CONSUMER, "isolation.level": "read_committed", "error_cb": self._note}
+        # Its offsets are positions that have no record yet, so it is told when it gets there.
+        ours |= {**_WATCHER, "enable.partition.eof": "false"}
+        with self._configuring():
+            return Consumer(self._settings(_CONSUMER, ours), logger=LOGGER)
 
     def member(self, settings: Mapping[str, str], on_trouble: Callable[[], None]) -> Consumer:
         """Return a consumer that takes part in a group. UsageError: a property is wrong.
@@ -310,7 +330,8 @@ class Cluster:
             ) from error
 
     def _settings(self, defaults: Mapping[str, str], ours: Mapping[str, Any]) -> dict[str, Any]:
-        return {**_COMMON, **defaults, **self.properties, **ours}
+        given = {name: str(value) for name, value in self.properties.items()}
+        return {**_COMMON, **defaults, **given, **ours}
 
     def _note(self, error: KafkaError) -> None:
         if error.code() in _CREDENTIALS:

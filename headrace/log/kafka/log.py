@@ -43,6 +43,7 @@ from headrace.log.base import (
     Split,
     Topic,
     TopicSettings,
+    Watch,
 )
 from headrace.log.checks import (
     check_once_each,
@@ -61,7 +62,9 @@ from headrace.log.kafka.reader import ConsumerPool, KafkaSplit
 from headrace.log.kafka.sequences import Sequences
 from headrace.log.kafka.topics import Found, KafkaTopics
 from headrace.log.kafka.transactions import GroupOffsets, Transactions
+from headrace.log.kafka.watching import KafkaWatch
 from headrace.log.names import refuse_closed
+from headrace.log.secrets import literal_secrets
 from headrace.log.sharing import KeylessTurns, share_append
 
 __all__ = ["KafkaLog"]
@@ -297,11 +300,15 @@ class KafkaLog:
         newest = self._sequences.newest(producer_id, partition, topic_id)
         return None if newest is None else newest.sequence
 
-    def extents(self, topic: str) -> dict[Partition, Extent]:
+    def extents(self, *topics: str) -> dict[Partition, Extent]:
         """Return what each partition holds now, up to its last stable offset. TopicNotFound."""
         self._check_open()
-        count = self._topics.find(topic).topic.partitions
-        return self._offsets.extents(Partition(topic, number) for number in range(count))
+        return self._offsets.extents(self._topics.partitions_of(topics))
+
+    def watch(self) -> Watch:
+        """Return what waits for records, with a consumer of its own."""
+        self._check_open()
+        return KafkaWatch(self._cluster, self._topics)
 
     def read(
         self, range: Range, *, max_batch_records: int = 65_536, produced: bool = False
@@ -316,6 +323,28 @@ class KafkaLog:
             raise UsageError(f"max_batch_records is {max_batch_records}; it must be at least 1.")
         self._check_range(range)
         return self._read(range, max_batch_records, produced=produced)
+
+    def read_many(
+        self, ranges: Sequence[Range], *, produced: bool = False
+    ) -> list[list[pa.RecordBatch]]:
+        """Return the records of several ranges: one consumer fetches all partitions at once.
+
+        PositionLost: part of a range is not in the log.
+        """
+        self._check_open()
+        topics = list(dict.fromkeys(range.partition.topic for range in ranges))
+        found = self._topics.find_each(topics)
+        for range in ranges:
+            check_partition(range.partition, found[range.partition.topic].topic)
+        extents = self._offsets.extents(dict.fromkeys(range.partition for range in ranges))
+        for range in ranges:
+            check_range(range, extents[range.partition])
+        names = {topic: (self._topics.kafka_name(topic), found[topic]) for topic in topics}
+        batches = self._consumers.read_many(names, ranges, produced=produced)
+        for range, found_batches in zip(ranges, batches, strict=True):
+            for batch in found_batches[-1:]:
+                self._record_bytes[range.partition] = batch.nbytes / batch.num_rows
+        return batches
 
     def offset_at(self, partition: Partition, time_us: int) -> int:
         """Return the first offset that arrived at a time (µs since 1970) or later, or the end."""
@@ -357,6 +386,10 @@ class KafkaLog:
         ]
         # The protocol's `range` may be set; a split's may not, which no user of one tries.
         return cast(list[Split], splits)
+
+    def carried_secrets(self) -> list[str]:
+        """Return which credentials were not given as environment variables (log/secrets.py)."""
+        return literal_secrets(self._cluster.properties)
 
     def maintain(self) -> None:
         """Do nothing: Kafka's brokers remove what retention no longer keeps."""

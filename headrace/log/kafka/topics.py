@@ -10,7 +10,7 @@ Promises:
 
 import threading
 import time
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from confluent_kafka import (
@@ -101,6 +101,7 @@ class KafkaTopics:
         self._prefix = prefix
         self._mutex = threading.Lock()
         self._cache: dict[str, tuple[float, Found]] = {}
+        self._counts: dict[str, tuple[float, int]] = {}  # of partitions
 
     def kafka_name(self, name: str) -> str:
         """Return what Kafka calls a topic."""
@@ -175,17 +176,51 @@ class KafkaTopics:
 
     def find(self, name: str, *, fresh: bool = False) -> Found:
         """Return a topic, as it was at most CACHE_S ago unless `fresh`. TopicNotFound."""
+        return self.find_each([name], fresh=fresh)[name]
+
+    def find_each(self, names: Iterable[str], *, fresh: bool = False) -> dict[str, Found]:
+        """Return several topics, asked for together. TopicNotFound: one is not there."""
+        names = list(names)
+        since = time.monotonic() - CACHE_S
         with self._mutex:
-            at, found = self._cache.get(name, (float("-inf"), None))
-        if found is None or fresh or time.monotonic() - at > CACHE_S:
-            found = self._look(name)
-        if found is None or _is_own(name):
-            raise TopicNotFound(
-                f"{name!r}: no such topic in {self._cluster}"
-                + (f", prefix {self._prefix!r}" if self._prefix else "")
-                + f". Make it: `create_topic({name!r})`."
-            )
-        return found
+            known = {name: self._cache.get(name, (float("-inf"), None)) for name in names}
+        found = {name: each for name, (at, each) in known.items() if at >= since and not fresh}
+        if missing := [name for name in names if name not in found]:
+            found |= self._look_for(missing)
+        self._check_found(names, {name for name, each in found.items() if each is not None})
+        return {name: each for name, each in found.items() if each is not None}
+
+    def partitions_of(self, names: Iterable[str]) -> list[Partition]:
+        """Return all partitions of topics, as they were at most CACHE_S ago. TopicNotFound.
+
+        An engine without work asks for them every second, and needs nothing of their settings,
+        which are the larger part of what brokers answer.
+        """
+        names = list(names)
+        since = time.monotonic() - CACHE_S
+        with self._mutex:
+            known = {name: self._counts[name] for name in names if name in self._counts}
+        counts = {name: count for name, (at, count) in known.items() if at >= since}
+        if missing := [name for name in names if name not in counts]:
+            described = self._describe_partitions(missing)
+            now = time.monotonic()
+            with self._mutex:
+                for name in missing:
+                    self._counts.pop(name, None)
+                    if name in described:
+                        self._counts[name] = (now, len(described[name].partitions))
+            counts |= {name: len(found.partitions) for name, found in described.items()}
+        self._check_found(names, counts)
+        return [Partition(name, number) for name in names for number in range(counts[name])]
+
+    def _check_found(self, names: Iterable[str], found: Container[str]) -> None:
+        for name in names:
+            if name not in found or _is_own(name):
+                raise TopicNotFound(
+                    f"{name!r}: no such topic in {self._cluster}"
+                    + (f", prefix {self._prefix!r}" if self._prefix else "")
+                    + f". Make it: `create_topic({name!r})`."
+                )
 
     def change(self, name: str, *, partitions: int | None, settings: TopicSettings | None) -> Topic:
         """Give a topic more partitions, or other settings. TopicNotFound, InvalidTopic."""
@@ -228,44 +263,74 @@ class KafkaTopics:
         return self._cluster.admin
 
     def _look(self, name: str) -> Found | None:
-        found = self._describe([name]).get(name)
+        return self._look_for([name])[name]
+
+    def _look_for(self, names: Sequence[str]) -> dict[str, Found | None]:
+        described = self._describe(names)
+        now = time.monotonic()
         with self._mutex:
-            if found is None:
-                self._cache.pop(name, None)
-            else:
-                self._cache[name] = (time.monotonic(), found)
-        return found
+            for name in names:
+                if name in described:
+                    self._cache[name] = (now, described[name])
+                    self._counts[name] = (now, described[name].topic.partitions)
+                else:
+                    self._cache.pop(name, None)
+                    self._counts.pop(name, None)
+        return {name: described.get(name) for name in names}
 
     def _describe(self, names: Iterable[str]) -> dict[str, Found]:
         """Return those of the topics that are there."""
-        # Kafka answers for names that no topic can have with other errors than "unknown".
-        known = {
-            kafka_name: name
-            for name in names
-            if is_topic_name(name) and is_topic_name(kafka_name := self.kafka_name(name))
+        known = self._kafka_names(names)
+        resources = {
+            ConfigResource(ResourceType.TOPIC, kafka_name): name
+            for kafka_name, name in known.items()
         }
-        if not known:
+        if not resources:
             return {}
-        resources = {ConfigResource(ResourceType.TOPIC, name): name for name in known}
-        described = self._admin.describe_topics(
-            TopicCollection(list(known)), request_timeout=self._timeout_s
-        )
+        # Asked at the same time as the partitions are.
         configs = self._admin.describe_configs(list(resources), request_timeout=self._timeout_s)
+        topics = self._describe_partitions(known.values())
         found = {}
         for resource, config in configs.items():
-            kafka_name = resources[resource]
-            name = known[kafka_name]
+            name = resources[resource]
             try:
                 what = f"look for topic {name!r}"
-                topic = self._result(described[kafka_name], what, raw=_UNKNOWN)
                 settings = _settings(self._result(config, what, raw=_UNKNOWN))
             except KafkaException:  # the one kind that `raw` passes on: there is no such topic
                 continue
-            if not topic.is_internal:
+            if name in topics:
+                topic = topics[name]
                 here = Topic(name, len(topic.partitions), settings)
                 led = all(each.leader for each in topic.partitions)
                 found[name] = Found(here, str(topic.topic_id), led)
         return found
+
+    def _describe_partitions(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return those of the topics that are there, without their settings."""
+        known = self._kafka_names(names)
+        if not known:
+            return {}
+        described = self._admin.describe_topics(
+            TopicCollection(list(known)), request_timeout=self._timeout_s
+        )
+        found = {}
+        for kafka_name, name in known.items():
+            try:
+                what = f"look for topic {name!r}"
+                topic = self._result(described[kafka_name], what, raw=_UNKNOWN)
+            except KafkaException:  # the one kind that `raw` passes on: there is no such topic
+                continue
+            if not topic.is_internal:
+                found[name] = topic
+        return found
+
+    def _kafka_names(self, names: Iterable[str]) -> dict[str, str]:
+        # Kafka answers for names that no topic can have with other errors than "unknown".
+        return {
+            kafka_name: name
+            for name in names
+            if is_topic_name(name) and is_topic_name(kafka_name := self.kafka_name(name))
+        }
 
     def _agreed(self, future: Any, what: str, *, raw: Collection[int] = ()) -> None:
         """Return once the cluster has done it. InvalidTopic: it refuses the topic."""

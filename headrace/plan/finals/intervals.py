@@ -4,18 +4,10 @@ import re
 
 from sqlglot import exp
 
+from headrace.model.units import MICROSECONDS, MONTHS, singular
+
 __all__ = ["parse_interval"]
 
-_MONTHS = {"month": 1, "quarter": 3, "year": 12}
-_MICROSECONDS = {
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 7 * 86_400_000_000,
-}
 _PAIR = re.compile(r"\s*([+-]?\s*\d{1,12})\s+([a-z]+)", re.IGNORECASE)
 _HOW = "write whole numbers and units, such as INTERVAL 90 SECONDS or INTERVAL '1 hour 30 minutes'"
 
@@ -30,12 +22,12 @@ def parse_interval(interval: exp.Interval) -> tuple[int, int]:
     months = microseconds = at = 0
     while at < len(text.rstrip()):
         found = _PAIR.match(text, at)
-        word = found[2].lower().removesuffix("s") if found else ""
-        if found is None or word not in (*_MONTHS, *_MICROSECONDS):
+        word = singular(found[2]) if found else ""
+        if found is None or word not in (*MONTHS, *MICROSECONDS):
             raise ValueError(f"INTERVAL '{text}' cannot be read over aggregates; {_HOW}")
         number = int("".join(found[1].split()))
-        months += number * _MONTHS.get(word, 0)
-        microseconds += number * _MICROSECONDS.get(word, 0)
+        months += number * MONTHS.get(word, 0)
+        microseconds += number * MICROSECONDS.get(word, 0)
         at = found.end()
     if months and microseconds:
         raise ValueError("months and days do not mix in an interval; add them one after the other")

@@ -8,8 +8,8 @@ from sqlglot import exp
 from headrace.model.functions import FUNCTIONS, Function
 from headrace.plan.terms import Operator
 from headrace.schema.types import DataType, parse_type
-from headrace.sql.query.parser import parse_query
-from headrace.sql.query.trees import Tree, path_of, strip_parentheses
+from headrace.sql.query.reading.parser import parse_query
+from headrace.sql.query.reading.trees import Tree, path_of, strip_parentheses
 from headrace.sql.stack import on_own_stack
 from headrace.sql.text import Refused, Source
 

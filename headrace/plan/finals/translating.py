@@ -10,7 +10,7 @@ from headrace.plan.finals.intervals import parse_interval
 from headrace.plan.finals.reading import OPERATORS, Expression, Names, call_of, operands_of
 from headrace.plan.terms import Literal, Operation, Operator, Reference, Term
 from headrace.schema.types import DataType, parse_type
-from headrace.sql.query.trees import path_of, strip_parentheses
+from headrace.sql.query.reading.trees import path_of, strip_parentheses
 from headrace.sql.stack import on_own_stack
 
 __all__ = ["to_term"]

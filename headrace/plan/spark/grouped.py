@@ -3,8 +3,8 @@
 Keys and arguments are evaluated for what is folded only: a late record is late, and a skipped one
 skipped, whatever its other fields hold. Each late record is a group of its own, by its place in the
 log. Where windows overlap it may be late for the first ones and open to later ones: then its row is
-a part of the delta as well. Where aggregates keep items (plan/spark/items.py), those are
-grouping sets of the same aggregation.
+a part of the delta as well. Where aggregates keep items (plan/spark/items.py), those are rows of
+the same aggregation.
 
 The records of a session are folded by its pieces (time/windows.py), each with the times of its
 first and its last record. So it costs Spark what a tumbling window does; the store puts the pieces
@@ -21,7 +21,7 @@ from headrace.plan.refusals import refuse
 from headrace.plan.shape import Shape
 from headrace.plan.spark.calls import aggregate_of, call_columns, fill, tiebreak_of, tiebreak_text
 from headrace.plan.spark.expanding import is_first
-from headrace.plan.spark.items import grouping_sets, item_column, items_query
+from headrace.plan.spark.items import item_column, items_query, set_columns
 from headrace.plan.spark.placing import LateRecord, placing_of
 from headrace.plan.spark.windowing import judged, levels_of
 from headrace.schema.types import DataType
@@ -89,8 +89,10 @@ def grouped_query(view: View, shape: Shape, stream: Stream, types: Mapping[str, 
     relation = f"(SELECT {', '.join(inner)} FROM {judged(levels_of(view, shape, stream))})"
     relation = items_query(shape.calls, aggregates, relation)
     items = [item_column(name) for name, each in aggregates.items() if each.items is not None]
-    sets, group_by = grouping_sets(groups, items)
-    return f"SELECT {', '.join(groups + sets + outer)} FROM {relation} GROUP BY {group_by}"
+    sets = set_columns(items)
+    columns = groups + [f"{text} AS {name}" for name, text in sets.items()] + outer
+    group_by = ", ".join([*groups, *sets.values()])
+    return f"SELECT {', '.join(columns)} FROM {relation} GROUP BY {group_by}"
 
 
 def _nullable(expression: str, type: DataType) -> str:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from headrace.errors import Location
 from headrace.model import nodes
-from headrace.model.graph import group_place
+from headrace.model.graph import group_place, outputs_of
 from headrace.model.nodes import call_column, key_column
 from headrace.model.scalars import Scalar
+from headrace.plan.spark.names import quoted
 from headrace.plan.spark.relations import relation_query, scalar_text
 
 __all__ = ["Expression", "expressions_of"]
@@ -39,6 +40,8 @@ def _below(node: nodes.Node, top: nodes.Node, leaves: Mapping[str, str]) -> Iter
     """Yield those of a node below `top`, and of what it reads."""
     for each in nodes.inputs_of(node):
         yield from _below(each, top, leaves)
+    if isinstance(node, nodes.Union):
+        yield from _united(node, leaves)
     if isinstance(node, nodes.Scan | nodes.Deduplicate | nodes.Union) or _is_over_groups(node):
         return
     relation = relation_query(node.input, leaves)
@@ -47,6 +50,20 @@ def _below(node: nodes.Node, top: nodes.Node, leaves: Mapping[str, str]) -> Iter
             query = f"SELECT {scalar_text(scalar)} AS x FROM ({relation})"
             known = location if location is not None and location.file else None
             yield Expression(scalar.render(str), query, known)
+
+
+def _united(node: nodes.Union, leaves: Mapping[str, str]) -> Iterator[Expression]:
+    """Yield each column of a later query, asked for in one union with that of the first."""
+    first, *others = node.inputs
+    names = [each.name for each in outputs_of(first)]
+    above = relation_query(first, leaves)
+    for other in others:
+        below = relation_query(other, leaves)
+        for name, named in zip(names, outputs_of(other), strict=False):
+            column = f"SELECT {quoted(name)} AS x FROM"
+            query = f"{column} ({above}) UNION ALL {column} ({below})"
+            text = f"{named.scalar.render(str)} as {name}, a column of UNION ALL"
+            yield Expression(text, query, named.place if named.place.file else None)
 
 
 def _is_over_groups(node: nodes.Node) -> bool:

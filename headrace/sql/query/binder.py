@@ -8,15 +8,24 @@ CTEs, queries in FROM and those of a UNION ALL are each bound as a query of its 
 one is a `Relation`, as FROM reads it.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sqlglot import Token, exp
 
 from headrace.errors import Problem
 from headrace.model.nodes import Filter, Node, Project
-from headrace.sql.query.clauses import misplaced_clauses, refused_clauses, set_operator, unread
-from headrace.sql.query.derived import (
+from headrace.sql.query.expressions.scopes import Naming, Relation, Scope
+from headrace.sql.query.reading.clauses import (
+    misplaced_clauses,
+    refused_clauses,
+    set_operator,
+    unread,
+)
+from headrace.sql.query.reading.parser import parse_query
+from headrace.sql.query.reading.trees import Tree, aggregates_of, is_broken
+from headrace.sql.query.relations.derived import (
     MAX_EXPRESSION,
     MAX_LEAVES,
     MAX_LEVELS,
@@ -25,15 +34,20 @@ from headrace.sql.query.derived import (
     relation_of_select,
     relation_of_union,
 )
-from headrace.sql.query.names import Names
-from headrace.sql.query.parser import parse_query
-from headrace.sql.query.relations import bind_from, columns_text, name_columns, repeated_columns
-from headrace.sql.query.scopes import Relation, Scope
-from headrace.sql.query.select import SelectBinder
-from headrace.sql.query.trees import Tree, aggregates_of, is_broken
+from headrace.sql.query.relations.from_clause import (
+    bind_from,
+    columns_text,
+    name_columns,
+    repeated_columns,
+)
+from headrace.sql.query.relations.names import Names
+from headrace.sql.query.selecting.select import SelectBinder
 from headrace.sql.text import Refused, Source
 
-__all__ = ["parse", "read_query"]
+__all__ = ["MAX_ALIKE", "parse", "read_query"]
+
+#: Problems of one query with the same text that are told one by one; more are counted.
+MAX_ALIKE = 10
 
 
 def parse(source: Source, tokens: Sequence[Token], problems: list[Problem]) -> Tree:
@@ -56,13 +70,28 @@ def read_query(
     found: list[Problem] = []
     relation: Relation | None = None
     try:
-        relation = _Queries(tree, found).bind(tree.root, names, is_renamed)
+        naming = Naming.GIVEN if is_renamed else Naming.OWN
+        relation = _Queries(tree, found).bind(tree.root, names, naming)
     except Refused as refused:
         found += refused.problems
-    problems += sorted(found, key=lambda problem: problem.location)
+    problems += _once(sorted(found, key=lambda problem: problem.location))
     if found or relation is None:
         return None
     return replace(relation, node=pass_watermark(relation.node))
+
+
+def _once(problems: Sequence[Problem]) -> Iterator[Problem]:
+    """Yield problems; of those that say the same in many places the first, with their number."""
+    counts = Counter(problem.message for problem in problems)
+    told: set[str] = set()
+    for problem in problems:
+        count = counts[problem.message]
+        if count <= MAX_ALIKE:
+            yield problem
+        elif problem.message not in told:
+            told.add(problem.message)
+            message = f"{problem.message} (the same at {count - 1:,} other places of this query)"
+            yield replace(problem, message=message)
 
 
 class _Queries:
@@ -72,21 +101,21 @@ class _Queries:
         self.tree = tree
         self.problems = problems
 
-    def bind(self, query: exp.Expr, names: Names, is_renamed: bool) -> Relation | None:
+    def bind(self, query: exp.Expr, names: Names, naming: Naming) -> Relation | None:
         """Return what a query gives; None: it has problems, which are added, or what it reads has.
 
-        Outputs need no names where they get others: `is_renamed`.
+        `naming` says which of its outputs need names.
         Refused: it is no query at all.
         """
         before = len(self.problems)
         names = self._bind_ctes(query, names)
         if isinstance(query, exp.Subquery):  # parentheses around a query
             self.problems += refused_clauses(self.tree, query)
-            relation = self.bind(query.this, names, is_renamed)
+            relation = self.bind(query.this, names, naming)
         elif isinstance(query, exp.SetOperation):
-            relation = self._bind_union(query, names, is_renamed)
+            relation = self._bind_union(query, names, naming)
         elif isinstance(query, exp.Select):
-            relation = self._bind_select(query, names, is_renamed)
+            relation = self._bind_select(query, names, naming)
         else:
             first = self.tree.first(query).text
             raise self.tree.refuse(query, f"SELECT is expected here, not {first}")
@@ -120,6 +149,8 @@ class _Queries:
             second = self.tree.tokens_of(clause)[1]
             self._add(second, "recursive queries are not supported; remove RECURSIVE")
         own: set[str] = set()
+        known = dict(names.ctes)  # grows as they are read
+        names = replace(names, ctes=known)
         for cte in clause.expressions:
             name = self.tree.first(cte)
             relation = self._bind_cte(cte, name, names)
@@ -127,14 +158,15 @@ class _Queries:
                 self._add(name, f"{name.text} stands twice in WITH; rename one")
                 continue
             own.add(str(name.text).lower())
-            names = names.within({str(name.text).lower(): relation})
+            known[str(name.text).lower()] = relation
         return names
 
     def _bind_cte(self, cte: exp.Expr, name: Token, names: Names) -> Relation | None:
         before = len(self.problems)
         try:
             columns = [self.tree.first(column) for column in cte.args["alias"].columns]
-            relation = self.bind(cte.this, names, bool(columns))
+            naming = Naming.GIVEN if columns else Naming.IF_READ
+            relation = self.bind(cte.this, names, naming)
         except Refused as refused:
             self.problems += refused.problems
             return None
@@ -148,9 +180,7 @@ class _Queries:
             return None
         return replace(named, name=str(name.text), qualifier=str(name.text))
 
-    def _bind_union(
-        self, query: exp.SetOperation, names: Names, is_renamed: bool
-    ) -> Relation | None:
+    def _bind_union(self, query: exp.SetOperation, names: Names, naming: Naming) -> Relation | None:
         branches: list[exp.Expr] = []
         left: exp.Expr = query
         # Hundreds of queries make a tree as deep, so no method calls itself here. Parentheses
@@ -163,8 +193,8 @@ class _Queries:
             left = _unwrapped(left.this)
         branches.append(left)
         first_branch, *others = reversed(branches)
-        bound = [(first_branch, self._bind_branch(first_branch, names, is_renamed))]
-        bound += [(branch, self._bind_branch(branch, names, True)) for branch in others]
+        bound = [(first_branch, self._bind_branch(first_branch, names, naming))]
+        bound += [(branch, self._bind_branch(branch, names, Naming.GIVEN)) for branch in others]
         relations = [relation for _, relation in bound if relation is not None]
         first = bound[0][1]
         if first is None:
@@ -181,9 +211,9 @@ class _Queries:
             return None
         return relation_of_union(relations, names.streams)
 
-    def _bind_branch(self, branch: exp.Expr, names: Names, is_renamed: bool) -> Relation | None:
+    def _bind_branch(self, branch: exp.Expr, names: Names, naming: Naming) -> Relation | None:
         try:
-            relation = self.bind(branch, names, is_renamed)
+            relation = self.bind(branch, names, naming)
         except Refused as refused:
             self.problems += refused.problems
             return None
@@ -196,7 +226,7 @@ class _Queries:
             return None
         return relation
 
-    def _bind_select(self, select: exp.Select, names: Names, is_renamed: bool) -> Relation | None:
+    def _bind_select(self, select: exp.Select, names: Names, naming: Naming) -> Relation | None:
         self.problems += refused_clauses(self.tree, select)
         self.problems += misplaced_clauses(self.tree, select)
         if not select.args.get("from_"):
@@ -206,12 +236,12 @@ class _Queries:
         scope = bind_from(self.tree, select, names, self.bind, self.problems)
         if scope is None:
             return None
-        scope.is_renamed = is_renamed
+        scope.naming = naming
         if scope.relation.is_grouped and self._regroups(select, scope):
             return None
         before = len(self.problems)
         node = SelectBinder(self.tree, select, scope, self.problems).bind()
-        if len(self.problems) > before:
+        if node is None or len(self.problems) > before:
             return None
         if scope.relation.is_grouped and not _is_linear(node, scope.relation.node):
             self._add(select, _regrouped("this", scope.relation))

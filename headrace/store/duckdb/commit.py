@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import duckdb
 import pyarrow as pa
 
-from headrace.errors import MergeFailed
+from headrace.errors import MergeFailed, StoreError
 from headrace.ledger.entries import Commit, OutboxEntry, Owner, Seed
 from headrace.plan.tables import Table
 from headrace.store.duckdb.emission.emitter import SinkEmitter
@@ -25,7 +25,7 @@ from headrace.store.duckdb.versions import (
 )
 from headrace.time.clocks import NEVER
 
-__all__ = ["SUM_COUNTERS", "count_commit", "write_turn"]
+__all__ = ["SUM_COUNTERS", "blame_for_memory", "count_commit", "write_turn"]
 
 KEPT_TURNS = 1_000  # reports of turns, per unit
 TIDY_TURNS = 100
@@ -60,6 +60,29 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     _add_seeds(file, commit.seeds)
     set_manifests(file, unit, commit.manifests)
     _note_turn(file, commit)
+
+
+def blame_for_memory(commit: Commit, error: StoreError) -> MergeFailed | None:
+    """Return which view is at fault when the store ran out of memory; None: the turn has no rows.
+
+    What a transaction changes stays in memory until it ends, so the view with the largest delta
+    needs most; the one whose statement failed may need little.
+    """
+    sizes: dict[str, int] = {}
+    rows = [*commit.deltas.items(), *((each.table, each.rows) for each in commit.written)]
+    for table, deltas in rows:
+        size = sum(delta.nbytes for delta in deltas)
+        sizes[table.view] = sizes.get(table.view, 0) + size
+    if not sizes:
+        return None
+    view = max(sizes, key=lambda each: sizes[each])
+    return MergeFailed(
+        f"view {view}: the store has too little memory to merge its {sizes[view] / 1e6:,.1f} MB of "
+        f"turn {commit.planned.turn}, the most of any view: {str(error.__cause__).splitlines()[0]}."
+        f" The other views go on. Let it have fewer groups, or set [engine] max_turn_records lower "
+        f"and run again: it goes on from where it stopped.",
+        view=view,
+    )
 
 
 def count_commit(file: DuckDBFile) -> None:

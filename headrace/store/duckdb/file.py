@@ -9,7 +9,7 @@ Promises:
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,16 @@ from typing import Any
 import duckdb
 
 from headrace.errors import StoreBusy, StoreError, Unreachable
-from headrace.store.duckdb.errors import translate, translated
+from headrace.store.duckdb.errors import lacks_memory, translate, translated
 
 __all__ = ["DuckDBFile"]
 
 MEMORY_LIMIT = "2GB"  # of DuckDB's own buffers; past it, queries spill to disk or fail
 SPILL_LIMIT = "8GB"  # of temporary files: a query from outside must not fill the log's disk
 CLOSE_SECONDS = 5.0  # that queries under way get to notice that they were ended
+
+# Before a transaction is tried again that lacked the memory that queries held.
+_PAUSES_SECONDS = (0.1, 0.5, 1.0)
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY_LIMIT,
@@ -113,12 +116,19 @@ class DuckDBFile:
                 raise
 
     def _roll_back(self, cause: BaseException) -> None:
-        try:
-            self._writer.execute("ROLLBACK")
-        except duckdb.TransactionException:
-            return  # a COMMIT that failed left nothing to roll back
-        except duckdb.Error as error:
-            cause.add_note(f"and the transaction could not be rolled back: {error}")
+        for pause_seconds in (*_PAUSES_SECONDS, None):
+            try:
+                self._writer.execute("ROLLBACK")
+            except duckdb.TransactionException:
+                return  # a COMMIT that failed left nothing to roll back
+            except duckdb.Error as error:
+                # For want of memory too; and what is not rolled back fails all that follows.
+                if pause_seconds is None:
+                    cause.add_note(f"and the transaction could not be rolled back: {error}")
+                    return
+                time.sleep(pause_seconds)
+            else:
+                return
 
     @contextmanager
     def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -132,6 +142,35 @@ class DuckDBFile:
             with self._cursor_lock:
                 self._cursors.discard(cursor)
                 cursor.close()
+
+    def write_first(self, work: Callable[[], None]) -> None:
+        """Run `work` in a transaction, before any query from outside. StoreError, DiskFull.
+
+        They share its memory. When that does not suffice they are ended, and `work` runs again. One
+        may have ended a moment ago, so it does so once where there is none, too.
+        """
+        were_read = True
+        for pause_seconds in _PAUSES_SECONDS:
+            try:
+                with self.transaction():
+                    work()
+            except StoreError as error:
+                are_read = self._end_queries() if lacks_memory(error) else False
+                if not lacks_memory(error) or not (are_read or were_read):
+                    raise
+                were_read = are_read
+                time.sleep(pause_seconds)  # they notice that they were ended
+            else:
+                return
+        with self.transaction():
+            work()
+
+    def _end_queries(self) -> bool:
+        """End every query under way; return whether anybody reads."""
+        with self._cursor_lock:
+            for cursor in self._cursors:
+                cursor.interrupt()
+            return bool(self._cursors)
 
     # The four below are for the writer, within a transaction.
 

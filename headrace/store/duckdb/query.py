@@ -17,7 +17,8 @@ from itertools import pairwise
 import duckdb
 import pyarrow as pa
 
-from headrace.errors import QueryRefused
+from headrace.errors import QueryRefused, TableNotFound
+from headrace.store.duckdb.errors import damage_of
 
 __all__ = ["read_query"]
 
@@ -50,7 +51,10 @@ _REFUSED_FUNCTIONS = {"current_setting", "write_log"}
 def read_query(
     connection: duckdb.DuckDBPyConnection, sql: str, *, max_rows: int | None, max_seconds: float
 ) -> pa.Table:
-    """Answer one reading statement. QueryRefused: not one, it fails, or past its limits."""
+    """Answer one reading statement. QueryRefused: not one, it fails, or past its limits.
+
+    TableNotFound: it names a table that is not there.
+    """
     try:
         statements = connection.extract_statements(sql)
     except duckdb.Error as error:
@@ -120,11 +124,21 @@ def _translated_within(connection: duckdb.DuckDBPyConnection, seconds: float) ->
             raise QueryRefused(
                 f"the query took more than {seconds:g} seconds and was ended; ask for less at once"
             ) from error
+        if isinstance(error, duckdb.InterruptException):
+            raise QueryRefused(
+                "the engine ended the query: a commit needed the memory, or the store was closed. "
+                "Ask again, or for less at once."
+            ) from error
         if isinstance(error, duckdb.PermissionException):
             raise QueryRefused(
                 f"a query reads the tables of this project and nothing else: {error}"
             ) from error
-        raise QueryRefused(f"the query fails: {_without_stack(str(error))}") from error
+        text = _without_stack(str(error))
+        if damaged := damage_of(text):
+            raise damaged from error
+        if missing := re.search(r"Table with name (\S+) does not exist", text):
+            raise TableNotFound(missing[1]) from error
+        raise QueryRefused(f"the query fails: {text}") from error
     finally:
         done.set()
         watcher.join()  # or it would end the next query of this connection

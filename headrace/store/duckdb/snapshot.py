@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import duckdb
 import pyarrow as pa
@@ -31,8 +31,8 @@ from headrace.store.duckdb.commit import SUM_COUNTERS
 from headrace.store.duckdb.emission.sinks import SINKS
 from headrace.store.duckdb.emission.writing import WRITTEN_BY
 from headrace.store.duckdb.errors import translated
+from headrace.store.duckdb.exporting import write_export
 from headrace.store.duckdb.query import read_query
-from headrace.store.duckdb.tables.comparing import compare_states
 from headrace.store.duckdb.tables.cutting import day_start
 from headrace.store.duckdb.tables.names import physical, quote
 from headrace.store.duckdb.tables.placing import placing_of
@@ -78,9 +78,9 @@ class DuckDBSnapshot:
         begin = f"epoch_us({day_start(zone, 'day')})"
         return self._arrow(f"SELECT {begin} AS begin FROM range({days}) r(day) ORDER BY day")[0]
 
-    def differences(self, table: Table, states: pa.Table) -> list[str]:
-        """Return how a table's states differ from others, as sentences."""
-        return compare_states(table, self.states(table), states)
+    def export(self, sink: BinaryIO, table: str | None = None) -> None:
+        """Write the ledger, or the rows of a physical table, for another process to compare."""
+        write_export(self._connection, sink, table)
 
     def states(self, table: Table) -> pa.Table:
         """Return the rows of a physical table: keys and merged states."""

@@ -28,13 +28,14 @@ from headrace.ledger.entries import (
     StreamPartition,
     StreamRange,
     Swap,
+    TurnReport,
 )
 from headrace.ledger.laws import check_laws
 from headrace.log.base import Partition, Range
 from headrace.plan.tables import Table
-from headrace.store.duckdb.commit import count_commit, write_turn
+from headrace.store.duckdb.commit import blame_for_memory, count_commit, write_turn
 from headrace.store.duckdb.emission.sinks import emit_swaps, keep_known, set_sinks
-from headrace.store.duckdb.errors import translated
+from headrace.store.duckdb.errors import lacks_memory, translated
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA, SCHEMA_VERSION
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
@@ -143,15 +144,25 @@ class DuckDBStore:
         self, epoch: int, unit: str, tables: Sequence[Table], swaps: Sequence[Swap] = ()
     ) -> None:
         """Give tables their public names; versions that a unit brings replace the older ones."""
-        with self._file.transaction():
-            self._check_epoch(epoch)
-            keep_known(self._file, swaps)
-            if unit != MAIN:
-                join_main(self._file, unit)
-            for table in tables:
-                self._file.run(show(table))
-            count_commit(self._file)
-            emit_swaps(self._file, swaps)
+        try:
+            self._file.write_first(lambda: self._show(epoch, unit, tables, swaps))
+        except StoreError as error:
+            if not lacks_memory(error) or not tables:
+                raise
+            view = tables[0].view
+            raise MergeFailed(
+                f"view {view}: the store has too little memory to swap it in: {error}", view=view
+            ) from error
+
+    def _show(self, epoch: int, unit: str, tables: Sequence[Table], swaps: Sequence[Swap]) -> None:
+        self._check_epoch(epoch)
+        keep_known(self._file, swaps)
+        if unit != MAIN:
+            join_main(self._file, unit)
+        for table in tables:
+            self._file.run(show(table))
+        count_commit(self._file)
+        emit_swaps(self._file, swaps)
 
     def set_sinks(self, epoch: int, sinks: Sequence[tuple[SinkEntry, Table | None]]) -> set[str]:
         """Let the ledger's sinks be these, and return those that rows wait for."""
@@ -221,11 +232,44 @@ class DuckDBStore:
     def commit(self, commit: Commit) -> None:
         """Make a turn visible. EngineFenced, MergeFailed (names the view), DiskFull."""
         check_laws(commit.counters)
-        with self._file.transaction():
-            self._check_turn(commit.planned)
-            write_turn(self._file, commit)
-            faults.reach("before_commit")
+        tried = False
+
+        def write() -> None:
+            nonlocal tried
+            # DuckDB may lack memory for its checkpoint when the transaction is committed already.
+            if not (tried and self._is_committed(commit.planned)):
+                tried = True
+                self._write_turn(commit)
+
+        try:
+            self._file.write_first(write)
+        except StoreError as error:
+            if not lacks_memory(error):
+                raise
+            if not self._is_committed(commit.planned):
+                raise blame_for_memory(commit, error) or error from error
         faults.reach("after_commit")
+
+    def _write_turn(self, commit: Commit) -> None:
+        self._check_turn(commit.planned)
+        write_turn(self._file, commit)
+        faults.reach("before_commit")
+
+    def _is_committed(self, planned: PlannedTurn) -> bool:
+        """Return whether this very turn, of this engine, is in the ledger."""
+        place = [planned.unit, planned.turn, planned.epoch]
+        known = "SELECT 1 FROM headrace.turns WHERE unit = ? AND turn = ? AND epoch = ?"
+        return bool(self._file.rows(known, place))
+
+    def keep_times(self, epoch: int, turns: Sequence[TurnReport]) -> None:
+        """Note how long turns took that are committed already. EngineFenced."""
+        with self._file.transaction():
+            self._check_epoch(epoch)
+            for each in turns:
+                self._file.run(
+                    "UPDATE headrace.turns SET milliseconds = ? WHERE unit = ? AND turn = ?",
+                    [json.dumps(dict(each.milliseconds)), each.unit, each.turn],
+                )
 
     def published(self, numbers: Sequence[int]) -> None:
         """Forget outbox entries that are in the log."""

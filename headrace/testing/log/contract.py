@@ -47,7 +47,7 @@ from headrace.log.base import (
     Producer,
     Range,
 )
-from headrace.log.records import records
+from headrace.log.records import DEALT_RECORDS, records
 from headrace.testing.log.commits import CommitTests
 from headrace.testing.log.deaths import DeathTests
 from headrace.testing.log.lifetime import LifetimeTests
@@ -56,6 +56,7 @@ from headrace.testing.log.queues import QueueTests
 from headrace.testing.log.sending import SendingTests
 from headrace.testing.log.suite import CAPABILITIES, rows, values
 from headrace.testing.log.topics import TopicTests
+from headrace.testing.log.watching import WatchTests
 
 __all__ = ["CAPABILITIES", "LogContract"]
 
@@ -81,6 +82,7 @@ class LogContract(
     CommitTests,
     SendingTests,
     QueueTests,
+    WatchTests,
 ):
     """The whole suite."""
 
@@ -102,6 +104,23 @@ class LogContract(
         assert second == Appended([Range(place, 2, 3)])
         assert [row["offset"] for row in rows(log, place)] == [0, 1, 2]
         assert log.extents("t") == {Partition("t", 0): Extent(0, 0), place: Extent(0, 3)}
+
+    def test_processes_that_append_once_fill_all_partitions(self, log: Log, path: Path) -> None:
+        log.create_topic("t", partitions=4)
+        for _ in range(8):
+            other = self.make_log(path)
+            other.append("t", records(["x"] * 500))
+            other.close()
+        assert [len(rows(log, place)) for place in log.extents("t")] == [1_000] * 4
+
+    def test_many_records_without_a_key_are_dealt_out(self, log: Log) -> None:
+        log.create_topic("t", partitions=3)
+        texts = [str(n) for n in range(DEALT_RECORDS)]
+        log.append("t", records([*texts, "k"], keys=[None] * len(texts) + ["k"]))
+        (by_key,) = self.kafka_picks([b"k"], 3)
+        for number in range(3):
+            expected = [text.encode() for text in texts[number::3]] + [b"k"] * (number == by_key)
+            assert values(log, Partition("t", number)) == expected
 
     def test_offsets_grow_and_arrival_never_goes_back(self, log: Log) -> None:
         log.create_topic("t", partitions=1)
@@ -181,6 +200,35 @@ class LogContract(
         log.append("t", records(["later"]), partition=0)
         assert pa.Table.from_batches([*ahead, *one]) == behind
         assert behind.num_rows == 6000
+
+    def test_several_ranges_are_read_together(self, log: Log) -> None:
+        for topic, partitions in (("t", 3), ("u", 1)):
+            log.create_topic(topic, partitions=partitions)
+        for number in range(3):
+            log.append("t", records([f"{number}-{n}" for n in range(500)]), partition=number)
+        log.append_all([Append("t", records(["last"]), 0), Append("u", records(["u"]), 0)])
+        extents = log.extents("t", "u")
+        wanted = [Range(place, *extent) for place, extent in extents.items()]
+        # An empty one, a part that others go on after, and another part of the same partition.
+        wanted += [
+            Range(Partition("t", 1), 7, 7),
+            Range(Partition("t", 1), 10, 20),
+            Range(Partition("t", 1), 15, 30),
+        ]
+        for _ in range(2):
+            found = log.read_many(wanted)
+            assert len(found) == len(wanted)
+            for whole, batches in zip(wanted, found, strict=True):
+                each = [batch for batch in log.read(whole) if batch.num_rows]
+                assert all(batch.schema.equals(RECORDS) for batch in batches)
+                assert pa.Table.from_batches(batches, RECORDS) == pa.Table.from_batches(
+                    each, RECORDS
+                )
+            log.append("t", records(["later"]), partition=2)
+        assert log.read_many([]) == []
+        beyond = Range(Partition("u", 0), 0, extents[Partition("u", 0)].end_offset + 5)
+        with pytest.raises(PositionLost, match="u/0"):
+            log.read_many([wanted[0], beyond])
 
     def test_a_range_is_cut_out_exactly(self, log: Log) -> None:
         log.create_topic("t", partitions=1)

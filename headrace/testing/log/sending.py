@@ -18,7 +18,7 @@ from headrace.consume.sending.outgoing import RECORD_OVERHEAD_BYTES
 from headrace.consume.sending.sender import Sender, Sent
 from headrace.errors import BufferFull, DiskFull, RecordTooLarge, TopicNotFound, UsageError
 from headrace.log.base import MAX_RECORD_BYTES, Acks, Appended, Log, Partition, Producer
-from headrace.log.records import records
+from headrace.log.records import DEALT_RECORDS, records
 from headrace.testing.log.suite import LogSuite, rows, values
 
 __all__ = ["SendingTests", "WatchedLog", "wait_until"]
@@ -127,6 +127,17 @@ class SendingTests(LogSuite):
                 (found,) = [row for row in by_place[place] if row["offset"] == offset]
                 assert (found["value"], found["key"]) == (b"%d" % n, b"%d" % (n % 7))
         assert sender.status() == (0, 0, 32 << 20, 500, 0)
+
+    def test_many_without_a_key_are_found_where_they_were_dealt_out_to(self, log: Log) -> None:
+        log.create_topic("t", partitions=4)
+        with Sender(log, linger_ms=LONG_MS) as sender:
+            sent = [sender.send("t", str(n)) for n in range(DEALT_RECORDS + 1)]
+        found = {
+            Sent(place, row["offset"]): row["value"]
+            for place in log.extents("t")
+            for row in rows(log, place)
+        }
+        assert [found[future.result(0)] for future in sent] == [b"%d" % n for n in range(len(sent))]
 
     def test_records_keep_their_order_however_they_are_sent(self, log: Log) -> None:
         log.create_topic("t", partitions=2)

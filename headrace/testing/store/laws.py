@@ -64,6 +64,14 @@ MERGES: dict[Merge, tuple[str, Sequence[Any], Any]] = {
          {"n": 1, "mean": 5.0, "m2": 0.0}],
         {"n": 4, "mean": 3.0, "m2": 10.0},
     ),
+    Merge.POWERS: (
+        "STRUCT<n: BIGINT, mean: DOUBLE, m2: DOUBLE, m3: DOUBLE, m4: DOUBLE>",
+        # Of 1; of nothing; of 2 and 4; of 9: their mean is 4, their distances -3, -2, 0 and 5.
+        [{"n": 1, "mean": 1.0, "m2": 0.0, "m3": 0.0, "m4": 0.0}, None,
+         {"n": 2, "mean": 3.0, "m2": 2.0, "m3": 0.0, "m4": 2.0},
+         {"n": 1, "mean": 9.0, "m2": 0.0, "m3": 0.0, "m4": 0.0}],
+        {"n": 4, "mean": 4.0, "m2": 38.0, "m3": 90.0, "m4": 722.0},
+    ),
     Merge.CO_MOMENTS: (
         "STRUCT<n: BIGINT, mean_a: DOUBLE, mean_b: DOUBLE, m2_a: DOUBLE, m2_b: DOUBLE, c2: DOUBLE>",
         # Of (1, 4); of nothing; of (2, 1) and (4, 3); of (5, 0): the means are 3 and 2.

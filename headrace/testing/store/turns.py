@@ -66,6 +66,24 @@ class TurnContract(StoreSuite):
 
     # One commit.
 
+    def test_how_long_a_turn_took_is_kept_after_its_commit(self, store: Store) -> None:
+        """A commit cannot know how long it takes itself; only the newest engine may add it."""
+        table = counts()
+        epoch = self.begin(store, table)
+        commit = turn_of(planned(epoch, 1))
+        store.journal(commit.planned)
+        store.commit(commit)
+        timed = replace(commit.report, milliseconds={"fold": 1.5, "commit": 2.5})
+        store.keep_times(epoch, [timed])
+        with store.open() as snapshot:
+            assert snapshot.turns(MAIN) == [timed]
+        newer = store.begin_epoch()
+        with pytest.raises(EngineFenced):
+            store.keep_times(epoch, [commit.report])
+        store.keep_times(newer, [])
+        with store.open() as snapshot:
+            assert snapshot.turns(MAIN) == [timed]
+
     @pytest.mark.parametrize("point", ["before_commit", "after_commit"])
     def test_a_crash_around_the_commit_leaves_all_of_a_turn_or_nothing(
         self, path: Path, point: str

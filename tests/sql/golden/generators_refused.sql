@@ -112,7 +112,7 @@ SELECT k FROM orders LATERAL VIEW json_tuple(body, 'a') s AS k
 -- case: WITH ORDINALITY
 CREATE MATERIALIZED VIEW v AS
 SELECT tag FROM orders CROSS JOIN UNNEST(tags) WITH ORDINALITY AS t(tag, i)
--- error: case.sql:2:35: WITH ORDINALITY is not supported; write LATERAL VIEW posexplode(x) t AS pos, value, which counts from 0
+-- error: case.sql:2:48: WITH ORDINALITY is not supported; write LATERAL VIEW posexplode(x) t AS pos, value, which counts from 0
 
 -- case: RIGHT JOIN
 CREATE MATERIALIZED VIEW v AS

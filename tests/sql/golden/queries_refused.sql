@@ -62,7 +62,7 @@ CREATE VIEW v WITH (topic = 'loud') AS SELECT upper(text) AS text FROM notes;
 CREATE STREAM s WITH (format = 'json') AS SELECT upper(text) AS text FROM notes;
 CREATE STREAM t WITH (topic = 't')
 -- error: case.sql:1:15: CREATE VIEW is a name for a query and has no options; write CREATE VIEW v AS SELECT ...
--- error: case.sql:2:23: CREATE STREAM ... AS has no option format; its options are topic, key
+-- error: case.sql:2:23: CREATE STREAM ... AS has no option format; its options are topic, key, rewrite
 -- error: case.sql:3:17: stream t has no columns; write CREATE STREAM t (column TYPE, ...) WITH (...)
 
 -- case: sinks of what has no rows of its own

@@ -78,9 +78,9 @@ CREATE STREAM a (_closed BOOLEAN)
 
 -- case: constraints that are not supported
 CREATE STREAM a (x INT PRIMARY KEY, y INT DEFAULT 3, z INT NOT NULL UNIQUE)
--- error: case.sql:1:24: column x: PRIMARY KEY is not supported; after the type only FROM, FORMAT, NOT NULL and AS may stand
+-- error: case.sql:1:24: column x: PRIMARY KEY is not supported; write key = 'x' in WITH (...)
 -- error: case.sql:1:43: column y: DEFAULT is not supported; after the type only FROM, FORMAT, NOT NULL and AS may stand
--- error: case.sql:1:69: column z: after the type only FROM, FORMAT, NOT NULL and AS may stand, not UNIQUE
+-- error: case.sql:1:69: column z: UNIQUE is not supported; write unique = 'z' in WITH (...)
 
 -- case: no columns
 CREATE STREAM a ()

@@ -86,7 +86,7 @@ SELECT window_start FROM TUMBLE(TABLE order, DESCRIPTOR(ts), '1 minute')
 -- case: an unfinished call
 CREATE MATERIALIZED VIEW v AS
 SELECT window_start FROM TUMBLE(TABLE orders, DESCRIPTOR(ts), '1 minute'
--- error: case.sql:2:63: this FROM cannot be read near '1 minute'; check its syntax
+-- error: case.sql:2:32: ( is never closed; write )
 
 -- case: the start of another window
 CREATE MATERIALIZED VIEW v AS

@@ -1,7 +1,7 @@
 -- case: a key that says nothing, and one that is no column
 CREATE STREAM s WITH (key = 'text') AS SELECT text FROM notes;
 CREATE STREAM t WITH (topic = 't', key = 'texts') AS SELECT text FROM notes
--- error: case.sql:1:23: key of s says nothing without a topic; write topic = '...' as well, or remove it
+-- error: case.sql:1:23: key of s has no effect without a topic; write topic = '...' as well, or remove it
 -- error: case.sql:2:42: key 'texts' is not a column of t (did you mean text?)
 
 -- case: topics that cannot be
@@ -42,7 +42,7 @@ CREATE SINK k FROM s WITH (topic = 'k')
 
 -- case: writing anew
 CREATE STREAM s WITH (topic = 'loud', rewrite = 'louder') AS SELECT upper(text) AS text FROM notes
--- error: case.sql:1:39: option rewrite is not built yet: to write a stream anew from its first record, give it a new topic
+-- error: case.sql:1:49: rewrite 'louder' is not known; write 'new topic' (every edit writes all records anew, to a topic whose name ends with the version) or 'never' (an edit goes on in the same topic)
 
 -- case: a view has no topic
 CREATE VIEW v WITH (topic = 'loud') AS SELECT upper(text) AS text FROM notes

@@ -4,13 +4,14 @@ A damaged batch is reported, and the search goes on behind it, so that one look 
 """
 
 import bisect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from headrace.errors import LogDamaged
 from headrace.log.base import Partition
 from headrace.log.embedded.ends import Ends, read_ends
 from headrace.log.embedded.format import (
@@ -39,8 +40,27 @@ class CheckedSegment(NamedTuple):
     damages: tuple[str, ...]
 
 
-def verify_partition(folder: Path, partition: Partition, ends: Ends) -> Iterator[CheckedSegment]:
-    """Yield what is found in each segment, oldest first, up to the acknowledged end."""
+def verify_partition(
+    folder: Path, partition: Partition, settled_ends: Callable[[], Ends]
+) -> Iterator[CheckedSegment]:
+    """Yield what is found in each segment, oldest first, up to the acknowledged end.
+
+    `settled_ends` returns that; where damage keeps it from doing so, that is told, and the segments
+    are checked up to the end that the file `ends` says.
+    """
+    try:
+        ends = settled_ends()
+    except LogDamaged as error:
+        known = read_ends(folder / "ends")
+        found = [] if known is None else list(_verify_segments(folder, partition, known))
+        if not any(str(error) in segment.damages for segment in found):
+            yield CheckedSegment(partition, folder, 0, 0, (str(error),))
+        yield from found
+    else:
+        yield from _verify_segments(folder, partition, ends)
+
+
+def _verify_segments(folder: Path, partition: Partition, ends: Ends) -> Iterator[CheckedSegment]:
     offset: int | None = ends.first
     while offset is not None:
         file, following = _find(folder, offset, ends)
@@ -109,7 +129,10 @@ def _verify_segment(
         records += header.records
         offset, position = header.end_offset, position + header.length
     if not damages and offset != following:
-        note(size, offset, f"the file ends, but records up to offset {following} were in it")
+        reason = f"the file ends, but records up to offset {following} were in it"
+        if file.end_offset is None:
+            reason += f", or in {segment_path(path.parent, offset).name}, which is gone"
+        note(size, offset, reason)
     return CheckedSegment(partition, path, records, size, tuple(damages))
 
 

@@ -1,5 +1,6 @@
 """Compare two tables of states, key by key."""
 
+import duckdb
 import pyarrow as pa
 
 from headrace.plan.tables import Table
@@ -10,28 +11,42 @@ from headrace.store.duckdb.tables.names import quote
 __all__ = ["compare_states"]
 
 _SHOWN = 5
+_FETCHED = 1_000
 
 
-def compare_states(table: Table, recorded: pa.Table, replayed: pa.Table) -> list[str]:
-    """Return how the recorded states differ from the replayed ones, as sentences."""
+def compare_states(
+    table: Table,
+    recorded: pa.Table | pa.RecordBatchReader,
+    replayed: pa.Table | pa.RecordBatchReader,
+    connection: duckdb.DuckDBPyConnection | None = None,
+) -> list[str]:
+    """Return how the recorded states differ from the replayed ones, as sentences.
+
+    Each is read once. It needs the memory that the connection has, and temporary files past that.
+    """
     keys = [quote(key.name) for key in table.keys]
     matches = " AND ".join(f"a.{key} IS NOT DISTINCT FROM b.{key}" for key in keys) or "true"
     found_apart = [
         f"({differs(column, f'a.{quote(column.name)}', f'b.{quote(column.name)}')})"
         for column in table.values
     ]
-    with connect() as connection:
-        connection.register("recorded", recorded)
-        connection.register("replayed", replayed)
-        found = connection.execute(
+    shown: list[tuple[dict[str, object], dict[str, object]]] = []
+    count = 0
+    with connect() if connection is None else connection.cursor() as cursor:
+        cursor.register("recorded", recorded)
+        cursor.register("replayed", replayed)
+        cursor.execute(
             f"WITH a AS (SELECT *, true AS __here FROM recorded), "
             f"b AS (SELECT *, true AS __here FROM replayed) "
             f"SELECT a, b FROM a FULL JOIN b ON {matches} "
             f"WHERE a.__here IS NULL OR b.__here IS NULL OR {' OR '.join(found_apart) or 'false'}"
-        ).fetchall()
-    differences = [f"view {table.view}: {_describe(row[0], row[1])}" for row in found[:_SHOWN]]
-    if len(found) > _SHOWN:
-        differences.append(f"view {table.view}: {len(found) - _SHOWN} more rows differ")
+        )
+        while rows := cursor.fetchmany(_FETCHED):
+            shown += rows[: _SHOWN - len(shown)]
+            count += len(rows)
+    differences = [f"view {table.view}: {_describe(*row)}" for row in shown]
+    if count > _SHOWN:
+        differences.append(f"view {table.view}: {count - _SHOWN} more rows differ")
     return differences
 
 

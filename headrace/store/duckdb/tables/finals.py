@@ -31,6 +31,13 @@ _FINALS = {
     Final.VAR_SAMP: f"CASE WHEN {_N} > 1 THEN {_M2} / ({_N} - 1) END",
     Final.STDDEV_POP: f"sqrt({_M2} / {_N})",
     Final.STDDEV_SAMP: f"CASE WHEN {_N} > 1 THEN sqrt({_M2} / ({_N} - 1)) END",
+    # One factor at a time: the powers of a small variance are 0 as a DOUBLE.
+    Final.SKEWNESS: (
+        f"CASE WHEN {_M2} <> 0 THEN struct_extract({{0}}, 'm3') / {_M2} / sqrt({_M2} / {_N}) END"
+    ),
+    Final.KURTOSIS: (
+        f"CASE WHEN {_M2} <> 0 THEN struct_extract({{0}}, 'm4') / {_M2} / ({_M2} / {_N}) - 3 END"
+    ),
     Final.COVAR_POP: f"{_C2} / {_N}",
     Final.COVAR_SAMP: f"CASE WHEN {_N} > 1 THEN {_C2} / ({_N} - 1) END",
     Final.CORR: f"CASE WHEN {_N} > 1 THEN {_CORR} END",

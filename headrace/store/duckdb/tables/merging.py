@@ -25,6 +25,39 @@ def _apart(side: str) -> str:
     )
 
 
+def _merged_powers() -> str:
+    """Return Pébay's formulas for two states of POWERS; `d` is how far apart the means are."""
+    shared = "CAST({old}.n AS DOUBLE) * {new}.n / ({old}.n + {new}.n)"
+    old = "(CAST({old}.n AS DOUBLE) / ({old}.n + {new}.n))"
+    new = "(CAST({new}.n AS DOUBLE) / ({old}.n + {new}.n))"
+    d = "({new}.mean - {old}.mean)"
+    m2 = f"{{old}}.m2 + {{new}}.m2 + {d} * ({d} * ({shared}))"
+    m3 = (
+        f"{{old}}.m3 + {{new}}.m3 + {d} * {d} * {d} * ({shared}) * ({old} - {new}) "
+        f"+ 3 * {d} * ({old} * {{new}}.m2 - {new} * {{old}}.m2)"
+    )
+    m4 = (
+        f"{{old}}.m4 + {{new}}.m4 + {d} * {d} * {d} * {d} * ({shared}) "
+        f"* ({old} * {old} - {old} * {new} + {new} * {new}) "
+        f"+ 6 * {d} * {d} * ({old} * {old} * {{new}}.m2 + {new} * {new} * {{old}}.m2) "
+        f"+ 4 * {d} * ({old} * {{new}}.m3 - {new} * {{old}}.m3)"
+    )
+    is_finite = "isfinite({old}.m2) AND isfinite({new}.m2)"
+    powers = ", ".join(
+        f"m{power} := CASE WHEN {is_finite} THEN {text} ELSE CAST('NaN' AS DOUBLE) END"
+        for power, text in ((2, m2), (3, m3), (4, m4))
+    )
+    return (
+        "CASE WHEN {old} IS NULL THEN {new} WHEN {new} IS NULL THEN {old} ELSE struct_pack("
+        f"n := {{old}}.n + {{new}}.n, "
+        f"mean := CASE WHEN {is_finite} THEN {{old}}.mean + {d} * {new} END, {powers}) END"
+    )
+
+
+#: The mean square of the values of a state of POWERS: what rounding is measured by.
+_SQUARE = "({old}.m2 / {old}.n + {old}.mean ** 2)"
+
+
 @dataclass(frozen=True)
 class _Merging:
     """SQL over `{old}` and `{new}`, and as an aggregate over `{x}`.
@@ -67,6 +100,17 @@ _MERGES = {
         "{old} IS DISTINCT FROM {new} AND ({old}.n <> {new}.n "
         "OR abs({old}.m2 - {new}.m2) > 1e-9 * ({old}.m2 + {old}.n * {old}.mean ** 2) "
         "OR ({old}.mean - {new}.mean) ** 2 > 1e-18 * ({old}.m2 / {old}.n + {old}.mean ** 2)"
+        ") IS NOT FALSE",
+    ),
+    Merge.POWERS: _Merging(
+        _merged_powers(),
+        "list_reduce(list({x}) FILTER (WHERE {x} IS NOT NULL), "
+        f"lambda a, b: {_merged_powers().format(old='a', new='b')})",
+        "{old} IS DISTINCT FROM {new} AND ({old}.n <> {new}.n "
+        f"OR ({{old}}.mean - {{new}}.mean) ** 2 > 1e-18 * {_SQUARE} "
+        f"OR abs({{old}}.m2 - {{new}}.m2) > 1e-9 * {{old}}.n * {_SQUARE} "
+        f"OR abs({{old}}.m3 - {{new}}.m3) > 1e-9 * {{old}}.n * {_SQUARE} ** 1.5 "
+        f"OR abs({{old}}.m4 - {{new}}.m4) > 1e-9 * {{old}}.n * {_SQUARE} ** 2"
         ") IS NOT FALSE",
     ),
     Merge.CO_MOMENTS: _Merging(

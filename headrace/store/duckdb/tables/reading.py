@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from headrace.plan.tables import EVENTS, Table
+from headrace.store.duckdb.expressions.terms import term_text
 from headrace.store.duckdb.tables.finals import final_text, items_text
 from headrace.store.duckdb.tables.names import GROUP, quote, watermark_of
 from headrace.store.duckdb.tables.placing import Placing, placing_of
-from headrace.store.duckdb.tables.terms import term_text
 
 __all__ = ["Shown", "live", "shown_at"]
 

@@ -1,2 +1,2 @@
 CREATE MATERIALIZED VIEW v AS SELECT (id FROM orders
--- error: 1:42: this expression cannot be read near FROM; check its syntax
+-- error: 1:38: ( is never closed; write ) before FROM

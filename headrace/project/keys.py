@@ -1,0 +1,103 @@
+"""Which key a record has: read out of its value, as the streams of its topic declare.
+
+A stream declares its key with `key = 'column'`; a stream that has a unique id and no key is keyed
+by the id, because duplicates are found within a partition.
+
+Promises:
+- Equal values of the key's column have equal keys: of STRING, BOOLEAN, whole numbers and DECIMAL
+  the key is the text of the value as the column reads it, so `12`, `12.0` and `"12"` are one key of
+  a BIGINT. Of other types it is the text that stands in the record.
+- A record without a readable value there has no key: null.
+- No Python per record where the decoder needs none (schema/json_fast.py).
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pyarrow as pa
+
+from headrace.errors import UsageError
+from headrace.model.definitions import Stream
+from headrace.schema.json import JsonDecoder
+from headrace.schema.json_places import parse_place, show_place, steps_of
+from headrace.schema.types import Column, parse_type
+
+__all__ = ["KeyReader", "declared_key", "declared_keys", "field_key"]
+
+_TEXT = parse_type("STRING")
+_READ_AS_VALUES = ("STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL")
+
+
+class KeyReader:
+    """Reads one place of JSON records as their key. To be used by one thread at a time."""
+
+    def __init__(self, column: Column) -> None:
+        typed = column if column.type.kind in _READ_AS_VALUES else replace(column, type=_TEXT)
+        self._column = replace(typed, nullable=True, format=None)
+        self._decoder = JsonDecoder([self._column])
+
+    @property
+    def place(self) -> str:
+        """The place in the record, as FROM and --key-field name it."""
+        return show_place(steps_of(self._column))
+
+    def __call__(self, values: pa.Array) -> pa.Array:
+        """Return the key of each record, in order; null where there is none to be read."""
+        (found,) = self._decoder.decode(values).rows.columns
+        return found.cast(pa.string()).cast(pa.binary())
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both give every record the same key."""
+        if not isinstance(other, KeyReader):
+            return NotImplemented
+        mine, theirs = self._column, other._column
+        return (steps_of(mine), mine.type) == (steps_of(theirs), theirs.type)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def field_key(text: str) -> KeyReader:
+    """Return what reads the key from a place that a user names. UsageError: it is none."""
+    try:
+        path = parse_place(text)
+    except ValueError as error:
+        raise UsageError(f"--key-field {error}") from error
+    return KeyReader(Column("key", _TEXT, True, path))
+
+
+def declared_keys(streams: Iterable[Stream]) -> dict[str, KeyReader]:
+    """Return by topic what reads the keys that streams declare, for `Sender(log, keys=...)`.
+
+    UsageError: one cannot be read, or streams of a topic declare different ones.
+    """
+    streams = list(streams)
+    found = {stream.topic: declared_key(streams, stream.topic) for stream in streams}
+    return {topic: key for topic, key in found.items() if key is not None}
+
+
+def declared_key(streams: Iterable[Stream], topic: str) -> KeyReader | None:
+    """Return what reads the key of a topic's records, None where no stream declares one.
+
+    UsageError: it cannot be read, or streams declare different ones.
+    """
+    chosen: tuple[Stream, KeyReader] | None = None
+    for stream in streams:
+        name = stream.key or stream.unique
+        if stream.topic != topic or name is None:
+            continue
+        column = next((each for each in stream.columns if each.name == name), None)
+        if column is None:
+            raise UsageError(
+                f"{topic}: the key of stream {stream.name} is its column {name}, which Spark "
+                f"computes, so it cannot be read here. Name the field that the key is in with "
+                f"--key-field, pass --key, or append without keys with --no-key."
+            )
+        key = KeyReader(column)
+        if chosen is not None and chosen[1] != key:
+            raise UsageError(
+                f"{topic}: stream {chosen[0].name} has the key {chosen[0].key or chosen[0].unique} "
+                f"and stream {stream.name} the key {name}, and a record has one key. Choose it: "
+                f"--key-field '{chosen[1].place}' or --key-field '{key.place}'; or pass --no-key."
+            )
+        chosen = chosen or (stream, key)
+    return None if chosen is None else chosen[1]

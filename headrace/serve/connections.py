@@ -1,0 +1,80 @@
+"""Connections that send no request are closed, so that they take nobody's place.
+
+Promises:
+- A connection that has not sent the whole head of a request HEAD_SECONDS after it was opened, or
+  after its last request was answered, is closed. What it sends in between gives it no more time.
+- At most MAX_WAITING connections wait like that: one more closes the one that waited longest. A
+  client that asks at once is served, however many others only hold a connection open.
+Requests under way are bounded elsewhere (`guard.py`), once it is known who asks.
+"""
+
+import asyncio
+from typing import ClassVar
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+__all__ = ["HEAD_SECONDS", "MAX_WAITING", "Connection", "connection_class"]
+
+HEAD_SECONDS = 5.0
+MAX_WAITING = 64
+
+
+class Connection(H11Protocol):
+    """One connection; a server's own class has its bounds and the connections that wait."""
+
+    head_seconds: ClassVar[float]
+    max_waiting: ClassVar[int]
+    waiting: ClassVar[dict["Connection", None]]  # in the order they began to wait
+    _expires: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._await_request()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what was sent; a request that is whole is waited for no more."""
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:
+            self._await_request()
+        else:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        super().on_response_complete()
+        # The next request may have been sent along with the last one.
+        if self.cycle.response_complete and not self.transport.is_closing():
+            self._await_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _await_request(self) -> None:
+        """Begin to wait, unless this connection does already."""
+        if self._expires is not None:
+            return
+        self._expires = self.loop.call_later(self.head_seconds, self._give_up)
+        self.waiting[self] = None
+        if len(self.waiting) > self.max_waiting:
+            next(iter(self.waiting))._give_up()
+
+    def _stop_waiting(self) -> None:
+        self.waiting.pop(self, None)
+        if self._expires is not None:
+            self._expires.cancel()
+            self._expires = None
+
+    def _give_up(self) -> None:
+        self._stop_waiting()
+        self.transport.abort()
+
+
+def connection_class(
+    *, head_seconds: float = HEAD_SECONDS, max_waiting: int = MAX_WAITING
+) -> type[Connection]:
+    """Return the class of one server's connections."""
+    bounds = {"head_seconds": head_seconds, "max_waiting": max_waiting, "waiting": {}}
+    return type("ServedConnection", (Connection,), bounds)

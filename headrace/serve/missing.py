@@ -1,0 +1,61 @@
+"""Say why a query finds no table of a name: what has that name, and what to ask instead."""
+
+from headrace.ledger.definitions import stream_of, view_of
+from headrace.ledger.entries import Holding, HoldingState
+from headrace.model.names import closest
+from headrace.store.base import Snapshot
+
+__all__ = ["explain_missing"]
+
+
+def explain_missing(table: str, snapshot: Snapshot) -> str:
+    """Return the cause and the cure, for a name that is no table of the store."""
+    name = table.rpartition(".")[2].strip('"').lower()
+    holdings = snapshot.holdings()
+    for held in holdings:
+        if held.name.lower() == name:
+            return _explain(held, holdings)
+    for sink in snapshot.sinks():
+        if sink.sink.lower() == name:
+            return (
+                f"{sink.sink} is a sink: it writes the changes of the view {sink.view} to the "
+                f"topic {sink.topic}. Ask the view: FROM {sink.view}"
+            )
+    tables = sorted(each.name for each in holdings if _has_table(each))
+    return (
+        f"there is no table {table}{closest(name, tables)}; there are: "
+        f"{', '.join(dict.fromkeys(tables)) or 'none yet'}"
+    )
+
+
+def _has_table(held: Holding) -> bool:
+    return held.kind == "view" and view_of(held).topic is None
+
+
+def _explain(held: Holding, holdings: list[Holding]) -> str:
+    if held.kind == "stream":
+        topic = stream_of(held, held.name).topic
+        return _explain_stream(held.name, topic, "read from", holdings)
+    topic = view_of(held).topic or ""
+    if topic:
+        return _explain_stream(held.name, topic, "written to", holdings)
+    if held.state is HoldingState.FAILED:
+        return (
+            f"the view {held.name} has no table: it failed before it was built: {held.reason} "
+            f"Correct the cause and restart the engine: `headrace run`."
+        )
+    return (
+        f"the view {held.name} has no table yet: it is being built from the log. "
+        f"`headrace status {held.name}` shows how far it is."
+    )
+
+
+def _explain_stream(name: str, topic: str, way: str, holdings: list[Holding]) -> str:
+    readers = dict.fromkeys(
+        each.name for each in holdings if name in each.inputs and _has_table(each)
+    )
+    ask = f"Ask a view that reads it: {', '.join(readers)}." if readers else "No view reads it."
+    return (
+        f"{name} is a stream: its records are {way} the topic {topic}, and are no table. {ask} "
+        f"`headrace tail {topic}` shows the records."
+    )

@@ -1,0 +1,1 @@
+"""Expressions of a query into scalars: their columns, functions, windows and aggregates."""

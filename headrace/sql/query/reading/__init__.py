@@ -1,0 +1,1 @@
+"""The text of a query into a tree whose nodes know where they stand."""

@@ -1,0 +1,1 @@
+"""What FROM names: streams, named queries, queries in parentheses, windows and generators."""

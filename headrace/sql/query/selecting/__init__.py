@@ -1,0 +1,1 @@
+"""One SELECT over a relation: its outputs, its groups, DISTINCT."""

@@ -1,0 +1,305 @@
+"""Read an export back, and compare it with another one, in bounded memory.
+
+DuckDB is a calculator here: in memory, of which it has MEMORY_LIMIT, and past that in temporary
+files of the caller's folder.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from headrace.errors import StoreError
+from headrace.log.base import Partition
+from headrace.plan.tables import Table
+from headrace.store.duckdb.errors import translated
+from headrace.store.duckdb.exporting import LEDGER, NAME
+from headrace.store.duckdb.schema import SCHEMA_VERSION
+from headrace.store.duckdb.snapshot import DuckDBSnapshot
+from headrace.store.duckdb.tables.comparing import compare_states
+
+__all__ = ["Compared", "Exported", "open_export"]
+
+MEMORY_LIMIT = "512MB"
+_NAMED = 5  # records, where a sentence names some
+
+
+class Compared(NamedTuple):
+    """How many rows were compared, and how they differ, as sentences."""
+
+    rows: int
+    differences: list[str]
+
+
+class Exported:
+    """The content of an export. `snapshot` answers what it has of the ledger."""
+
+    def __init__(self, path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._rows: tuple[str, pa.RecordBatchReader] | None = None
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("CREATE SCHEMA headrace")
+        for name, reader in _streams(path):
+            if name not in LEDGER:
+                self._rows = name, reader  # the last one; it is read when it is compared
+                break
+            _load(connection, f"headrace.{name}", reader)
+            if name == "engine":
+                self._check_version(path)
+        self.snapshot = DuckDBSnapshot(connection)
+
+    def _check_version(self, path: Path) -> None:
+        found = self._connection.execute("SELECT schema_version FROM headrace.engine").fetchall()
+        if found != [(SCHEMA_VERSION,)]:
+            raise StoreError(
+                f"{path}: the engine that exported this is of another release. Use its release of "
+                f"`headrace`, or restart the engine with this one."
+            )
+
+    def compare_rows(self, table: Table, replayed: Path) -> Compared:
+        """Compare the exported table with the same one of another export, key by key, once."""
+        assert self._rows is not None
+        name, rows = self._rows
+        assert name == table.name
+        ours, theirs = _Counting(rows), _Counting(_rows_of(replayed, name))
+        with translated():
+            differences = compare_states(table, ours.reader(), theirs.reader(), self._connection)
+        if not differences and ours.rows != theirs.rows:
+            # Each key finds its match, so one of them stands there more than once.
+            differences = [
+                f"view {table.view}: the table has {ours.rows} rows, the log makes {theirs.rows}: "
+                f"a key stands twice"
+            ]
+        return Compared(ours.rows, differences)
+
+    @contextmanager
+    def comparing_with(self, replayed: Path) -> Iterator[None]:
+        """Take in another export's ledger; the two below compare what is to be published."""
+        with translated():
+            self._connection.execute("CREATE SCHEMA replayed")
+            for name, reader in _streams(replayed):
+                _load(self._connection, f"replayed.{name}", reader)
+        try:
+            yield
+        finally:
+            self._connection.execute("DROP SCHEMA replayed CASCADE")
+
+    def compare_sides(
+        self,
+        where: str,
+        producer_id: str,
+        source: str,
+        ends: Mapping[int, int],
+        published: Iterable[pa.Table],
+    ) -> Compared:
+        """Compare what a side topic holds, and what waits for it, with what the log gives.
+
+        `published` has the columns `partition` and `offset` of the source; `ends` says how far its
+        partitions were read: a running engine may have published more since.
+        """
+        run = self._connection.execute
+        with translated(), self._tables("ends", "published", "expected", "known"):
+            run("CREATE TEMP TABLE ends (partition INTEGER, end_offset BIGINT)")
+            run("INSERT INTO ends SELECT unnest(?), unnest(?)", [[*ends], [*ends.values()]])
+            self._gather("published", "partition INTEGER, source_offset BIGINT", published)
+            run(
+                "DELETE FROM published p WHERE NOT EXISTS "
+                "(FROM ends e WHERE e.partition = p.partition AND p.source_offset < e.end_offset)"
+            )
+            waits = (
+                "SELECT source_partition AS partition, unnest(offsets) AS source_offset "
+                "FROM {}.outbox WHERE producer_id = ? AND source_topic = ?"
+            )
+            of_ends = "SELECT * FROM ({}) SEMI JOIN ends USING (partition)"
+            expected = of_ends.format(waits.format("replayed"))
+            run(f"CREATE TEMP TABLE expected AS {expected}", [producer_id, source])
+            run(
+                f"CREATE TEMP TABLE known AS FROM published UNION ALL {waits.format('headrace')}",
+                [producer_id, source],
+            )
+            found = self._count("SELECT count(*) FROM expected")
+            differences = []
+            twice = self._count(
+                "SELECT count(*) - count(DISTINCT (partition, source_offset)) FROM published"
+            )
+            if twice:
+                differences.append(f"{where}: {twice} records stand twice")
+            for sentence, one, other in (
+                ("lacks", "expected", "known"),
+                ("should not hold", "published", "expected"),
+            ):
+                apart = f"FROM {one} ANTI JOIN {other} USING (partition, source_offset)"
+                if count := self._count(f"SELECT count(*) {apart}"):
+                    some = run(
+                        f"SELECT partition || '@' || source_offset {apart} "
+                        f"ORDER BY partition, source_offset LIMIT {_NAMED}"
+                    ).fetchall()
+                    named = ", ".join(f"{source}/{place}" for (place,) in some)
+                    differences.append(f"{where}: {sentence} {count} records, {named} ...")
+        return Compared(found, differences)
+
+    def compare_written(
+        self,
+        table: Table,
+        ends: Mapping[Partition, int],
+        published: Iterable[pa.Table],
+        *,
+        complete: bool,
+    ) -> Compared:
+        """Compare the topic of a written stream, and what waits for it, with what the log gives.
+
+        `published` are all rows in the topic that a stream was written to, with where they came
+        from, as texts. If the topic is not `complete`, none can be missed.
+        """
+        assert table.target is not None
+        where = f"topic {table.target.topic}, of stream {table.view}"
+        run = self._connection.execute
+        mine = [table.target.topic, table.version]
+        place = "source_topic, source_partition, source_offset, branch, ordinals"
+        with translated(), self._tables("ends", "published", "expected", "known"):
+            run("CREATE TEMP TABLE ends (topic VARCHAR, partition INTEGER, end_offset BIGINT)")
+            columns = [list(each) for each in zip(*ends, strict=True)] or [[], []]
+            run(
+                "INSERT INTO ends SELECT unnest(?), unnest(?), unnest(?)",
+                [*columns, [*ends.values()]],
+            )
+            self._gather(
+                "published",
+                "version VARCHAR, source_topic VARCHAR, source_partition INTEGER, "
+                "source_offset BIGINT, branch VARCHAR, ordinals VARCHAR, key BLOB, value BLOB",
+                published,
+            )
+            run(
+                "DELETE FROM published p WHERE NOT EXISTS (FROM ends e WHERE "
+                "(e.topic, e.partition) = (p.source_topic, p.source_partition) "
+                "AND p.source_offset < e.end_offset)"
+            )
+            rows = (
+                "SELECT producer_id, source_topic, source_partition, source_offset, "
+                "CAST(branch AS VARCHAR) AS branch, ordinals, key, encode(value) AS value "
+                "FROM {}.written_rows WHERE topic = ? AND version = ?"
+            )
+            run(f"CREATE TEMP TABLE expected AS {rows.format('replayed')}", mine)
+            run(
+                f"CREATE TEMP TABLE known AS SELECT {place} FROM published WHERE version = ? "
+                f"UNION ALL SELECT {place} FROM ({rows.format('headrace')})",
+                [table.version, *mine],
+            )
+            compared = self._count("SELECT count(*) FROM expected")
+            differences = []
+            twice = self._count(
+                f"SELECT count(*) - (SELECT count(*) FROM (SELECT DISTINCT {place} FROM published))"
+                " FROM published"
+            )
+            if twice:
+                differences.append(f"{where}: {twice} rows stand twice")
+            wrong = (
+                f"FROM published p WHERE version = '{table.version}' AND NOT EXISTS "
+                f"(FROM expected e WHERE {_same(f'{place}, key, value', 'e', 'p')})"
+            )
+            differences += self._named(where, "should not hold", wrong)
+            if complete:
+                # Those that the version has to have written: behind what others wrote.
+                due = (
+                    "FROM expected e WHERE EXISTS (FROM headrace.written_by w "
+                    f"WHERE w.topic = '{table.target.topic}' AND w.version = '{table.version}' "
+                    "AND w.producer_id = e.producer_id AND e.source_offset >= w.from_offset "
+                    "AND e.source_offset < w.next_offset) "
+                    "AND e.source_offset > coalesce((SELECT max(o.source_offset) FROM published o "
+                    f"WHERE o.version <> '{table.version}' AND o.source_topic = e.source_topic "
+                    "AND o.source_partition = e.source_partition), -1) "
+                    f"AND NOT EXISTS (FROM known k WHERE {_same(place, 'k', 'e')})"
+                )
+                differences += self._named(where, "lacks", due)
+        return Compared(compared, differences)
+
+    def _named(self, where: str, sentence: str, rows: str) -> list[str]:
+        count = self._count(f"SELECT count(*) {rows}")
+        if not count:
+            return []
+        some = self._connection.execute(
+            "SELECT source_topic || '/' || source_partition || '@' || source_offset "
+            f"{rows} ORDER BY source_topic, source_partition, source_offset LIMIT {_NAMED}"
+        ).fetchall()
+        return [f"{where}: {sentence} {count} rows, {', '.join(each for (each,) in some)} ..."]
+
+    def _gather(self, name: str, columns: str, batches: Iterable[pa.Table]) -> None:
+        self._connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
+        for batch in batches:
+            self._connection.register("__batch", batch)
+            self._connection.execute(f"INSERT INTO {name} FROM __batch")
+            self._connection.unregister("__batch")
+
+    def _count(self, sql: str) -> int:
+        return int(self._connection.execute(sql).fetchall()[0][0])
+
+    @contextmanager
+    def _tables(self, *names: str) -> Iterator[None]:
+        """Drop temporary tables at the end."""
+        try:
+            yield
+        finally:
+            for name in names:
+                self._connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+@contextmanager
+def open_export(path: Path, folder: Path) -> Iterator[Exported]:
+    """Open an export; what does not fit into memory goes to `folder`. StoreError."""
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": MEMORY_LIMIT,
+        "temp_directory": str(folder / "spilled"),
+        "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    with translated(), duckdb.connect(config=config) as connection:
+        yield Exported(path, connection)
+
+
+class _Counting:
+    """Counts the rows that a reader hands out."""
+
+    def __init__(self, reader: pa.RecordBatchReader) -> None:
+        self._reader = reader
+        self.rows = 0
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self._reader.schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._reader:
+            self.rows += batch.num_rows
+            yield batch
+
+
+def _streams(path: Path) -> Iterator[tuple[str, pa.RecordBatchReader]]:
+    """Yield the streams of an export, each to be read to its end before the next one."""
+    source = pa.memory_map(str(path))  # open for as long as a reader of it is there
+    while source.tell() < source.size():
+        reader = pa.ipc.open_stream(source)
+        yield reader.schema.metadata[NAME].decode(), reader
+
+
+def _rows_of(path: Path, table: str) -> pa.RecordBatchReader:
+    for name, reader in _streams(path):
+        if name == table:
+            return reader
+        for _ in reader:
+            pass
+    raise StoreError(f"{path}: the export lacks table {table}")
+
+
+def _load(connection: duckdb.DuckDBPyConnection, name: str, reader: pa.RecordBatchReader) -> None:
+    connection.register("__stream", reader)
+    connection.execute(f"CREATE TABLE {name} AS FROM __stream")
+    connection.unregister("__stream")
+
+
+def _same(columns: str, one: str, other: str) -> str:
+    return " AND ".join(
+        f"{one}.{column} IS NOT DISTINCT FROM {other}.{column}" for column in columns.split(", ")
+    )

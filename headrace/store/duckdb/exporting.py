@@ -1,0 +1,56 @@
+"""Export the ledger, and the rows of one table, as they are in one committed state.
+
+    an export := stream ...          Arrow IPC streams, one after the other, to the end of the file
+    stream    := schema, batch ...   the schema's metadata `headrace.table` names the table
+
+The ledger's tables come first, `engine` with the version of the schema before all others. Without
+a table the whole ledger is exported that an audit compares; with one, its rows come last, and of
+the ledger what says which position they stand for. An export goes to a process of the same release
+and is then thrown away, so the format has no version of its own.
+"""
+
+from typing import BinaryIO
+
+import duckdb
+import pyarrow as pa
+
+from headrace.errors import StoreError
+from headrace.store.duckdb.errors import translated
+from headrace.store.duckdb.tables.names import physical
+
+__all__ = ["LEDGER", "NAME", "write_export"]
+
+NAME = b"headrace.table"
+_POSITION = ("engine", "units", "holdings", "progress")
+LEDGER = (*_POSITION, "counters", "view_watermarks", "outbox", "written_rows", "written_by")
+_BATCH_ROWS = 50_000
+
+
+def write_export(
+    connection: duckdb.DuckDBPyConnection, sink: BinaryIO, table: str | None = None
+) -> None:
+    """Write an export within the caller's transaction, in batches. StoreError: no such table."""
+    with translated():
+        for name in LEDGER if table is None else _POSITION:
+            _write(connection, sink, name, f"FROM headrace.{name}")
+        if table is None:
+            return
+        found = connection.execute(
+            "FROM duckdb_tables() WHERE schema_name = 'headrace' AND table_name = ? "
+            "AND regexp_replace(table_name, '__items_a[0-9]+$', '') IN "
+            "(SELECT name || '__' || version FROM headrace.holdings)",
+            [table],
+        ).fetchall()
+        if not found:
+            raise StoreError(
+                f"{table}: the store has no such table; another version may have taken its place"
+            )
+        _write(connection, sink, table, f"FROM {physical(table)}")
+
+
+def _write(connection: duckdb.DuckDBPyConnection, sink: BinaryIO, name: str, sql: str) -> None:
+    with connection.sql(sql).to_arrow_reader(_BATCH_ROWS) as reader:
+        schema = reader.schema.with_metadata({NAME: name.encode()})
+        with pa.ipc.new_stream(sink, schema) as stream:
+            for batch in reader:
+                stream.write_batch(batch)

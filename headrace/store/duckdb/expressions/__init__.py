@@ -1,0 +1,1 @@
+"""Expressions over merged values: terms as DuckDB's SQL."""

@@ -1,0 +1,311 @@
+"""An append that stops in the middle says which lines are stored, and `--resume` goes on there.
+
+Method: a real process appends small batches and is killed at every fault point of the log, or finds
+a full disk; then `--resume` appends the rest. In the end every line is there once.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.commands import Answer, Run
+from headrace.cli.log import appending
+from headrace.cli.log.runs import MAX_SLOTS, Task, take_slot
+from headrace.log import EmbeddedLog, Log
+from headrace.testing.log.suite import rows
+
+LINES = [f'{{"card": "c{n % 50}", "n": {n}}}' for n in range(2_000)]
+# Batches of a few lines, so that there is a middle to stop in.
+SMALL = """
+import sys
+from headrace.cli.log import lines
+lines.CHUNK_BYTES = int(sys.argv.pop(1))
+from headrace.cli.main import main
+main()
+"""
+
+
+def run_process(*arguments: object, chunk: int = 4_000, fault: str = "") -> Answer:
+    environment = {**os.environ, **({"HEADRACE_FAULT": fault} if fault else {})}
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL, str(chunk), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "payments.jsonl"
+    file.write_text("\n".join(LINES))
+    return file
+
+
+def stored(log: Log, topic: str = "payments") -> list[str]:
+    return [row["value"].decode() for place in log.extents(topic) for row in rows(log, place)]
+
+
+def stored_in(project: Path) -> list[str]:
+    log = EmbeddedLog(project / ".headrace" / "log")
+    found = stored(log)
+    log.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "log_torn:30",
+        "log_in_transaction:31",
+        "log_before_decision:8",
+        "log_after_decision:8",
+        "log_in_acknowledgement:31",
+    ],
+)
+def test_killed_anywhere_it_goes_on_without_a_line_lost_or_twice(
+    project: Path, headrace: Run, file: Path, fault: str
+) -> None:
+    killed = run_process("append", "payments", file, "-p", project, fault=fault)
+    assert killed.code == -signal.SIGKILL
+    part = stored_in(project)
+    assert 0 < len(part) < len(LINES)
+    assert sorted(part) == sorted(LINES[: len(part)])  # a beginning, and nothing else
+
+    refused = headrace("append", "payments", file, "-p", project)
+    assert refused.code == 2
+    assert f"stopped after it had stored {len(part):,} records" in refused.err
+    assert f"headrace append payments {file} --project {project} --resume" in refused.err
+    resumed = headrace("append", "payments", file, "--resume", "--json", "-p", project)
+    assert resumed.code == 0, resumed.err
+    assert resumed.rows[0]["stored_before"] == len(part)
+    assert resumed.rows[0]["records"] == len(LINES) - len(part)
+    assert sorted(stored_in(project)) == sorted(LINES)
+    # Once more changes nothing; as an append of its own it is the same again.
+    assert headrace("append", "payments", file, "--resume", "--json", "-p", project).rows[0][
+        "records"
+    ] == 0  # fmt: skip
+    assert len(stored_in(project)) == len(LINES)
+    assert headrace("append", "payments", file, "-p", project).code == 0
+    assert sorted(stored_in(project)) == sorted(LINES * 2)
+
+
+def test_killed_again_and_again_it_ends_with_every_line_once(project: Path, file: Path) -> None:
+    options: tuple[str, ...] = ()
+    for number in range(4):
+        fault = f"log_after_decision:{number + 3}"
+        run_process("append", "payments", file, "-p", project, *options, fault=fault)
+        options = ("--resume",)
+    last = run_process("append", "payments", file, "-p", project, *options)
+    assert last.code == 0, last.err
+    assert sorted(stored_in(project)) == sorted(LINES)
+
+
+def test_all_of_it_is_appended_again_on_demand(project: Path, headrace: Run, file: Path) -> None:
+    run_process("append", "payments", file, "-p", project, fault="log_after_decision:3")
+    part = len(stored_in(project))
+    assert headrace("append", "payments", file, "--again", "-p", project).code == 0
+    assert len(stored_in(project)) == part + len(LINES)
+
+
+def test_stdin_goes_on_when_the_same_input_is_piped_again(project: Path, file: Path) -> None:
+    def pipe(*options: str, fault: str = "") -> Answer:
+        done = subprocess.run(
+            [sys.executable, "-c", SMALL, "4000", "append", "payments", "-p", project, *options],
+            input=file.read_text(),
+            capture_output=True,
+            text=True,
+            env={**os.environ, **({"HEADRACE_FAULT": fault} if fault else {})},
+            timeout=120,
+        )
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    assert pipe(fault="log_after_decision:5").code == -signal.SIGKILL
+    assert pipe("--resume").code == 0
+    assert sorted(stored_in(project)) == sorted(LINES)
+
+
+def test_ctrl_c_tells_which_lines_are_stored(project: Path, headrace: Run, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SMALL, "4000", "append", "payments", "-", "-p", project],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    process.stdin.write("\n".join(LINES[:10]) + "\n")
+    process.stdin.flush()
+    deadline = time.monotonic() + 60
+    while len(_peek(project)) < 10:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted. Lines 1 to 10 of stdin are stored, no other is." in err
+    assert "Pipe the same input into `headrace append payments -" in err
+
+
+def _peek(project: Path) -> list[str]:
+    return stored_in(project) if (project / ".headrace/log/payments/topic.json").exists() else []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)]
+    if subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("mounting a tmpfs takes root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_told_with_the_lines_that_are_stored(
+    small_disk: Path, headrace: Run, file: Path
+) -> None:
+    project = small_disk / "shop"
+    headrace("init", project)
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(250_000))
+    full = run_process("append", "payments", file, "-p", project)
+    assert full.code == 3
+    assert "no space left" in full.err
+    assert "append again" not in full.err
+    part = len(stored_in(project))
+    assert 0 < part < len(LINES)
+    assert f"Lines 1 to {part:,} of {file} are stored, no other is." in full.err
+    assert f"`headrace append payments {file} --project {project} --resume` goes on" in full.err
+    ballast.unlink()
+    assert run_process("append", "payments", file, "-p", project, "--resume").code == 0
+    assert sorted(stored_in(project)) == sorted(LINES)
+
+
+def test_a_line_that_is_too_large_is_named_with_what_is_stored_before_it(
+    project: Path, headrace: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "lines"
+    file.write_bytes(b"1\n2\n" + b"x" * (2 << 20) + b"\n3\n")
+    refused = headrace("append", "payments", file, "-p", project)
+    assert refused.code == 2
+    assert f"{file}:3: this line is over" in refused.err
+    assert f"Lines 1 to 2 of {file} are stored, no other is." in refused.err
+    file.write_bytes(b"1\n2\nmended\n3\n")
+    assert headrace("append", "payments", file, "--resume", "-p", project).code == 0
+    assert sorted(stored_in(project)) == ["1", "2", "3", "mended"]
+
+
+def test_a_file_that_grew_goes_on_and_one_that_changed_is_refused(
+    project: Path, headrace: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "app.log"
+    file.write_text("a\nb\n")
+    resume = ("append", "payments", file, "--resume", "-p", project)
+    unknown = headrace(*resume)
+    assert unknown.code == 2
+    assert "no earlier append of it to payments is known" in unknown.err
+    headrace("append", "payments", file, "-p", project)
+    file.write_text("a\nb\nc\n")
+    assert headrace(*resume).code == 0
+    assert sorted(stored_in(project)) == ["a", "b", "c"]
+    for changed in ("a\nB\nc\nd\n", "a\nb\n", "ab\nc\nd\n", ""):
+        file.write_text(changed)
+        refused = headrace(*resume)
+        assert refused.code == 2
+        assert "the first 3 records are no longer those that were appended" in refused.err
+    other = headrace(*resume, "--key", "k")
+    assert (other.code, "had no options; go on with the same" in other.err) == (2, True)
+    assert len(stored_in(project)) == 3
+
+
+def test_a_topic_that_was_made_anew_is_not_gone_on_with(
+    project: Path, headrace: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "lines"
+    file.write_text("a\nb\n")
+    headrace("append", "clicks", file, "--create", "-p", project)
+    headrace("topics", "delete", "clicks", "--yes", "-p", project)
+    headrace("topics", "create", "clicks", "-p", project)
+    refused = headrace("append", "clicks", file, "--resume", "-p", project)
+    assert refused.code == 2
+    assert "clicks: the topic no longer knows of the 2 records" in refused.err
+
+
+def test_an_append_whose_outcome_is_not_known_says_so(
+    project: Path, headrace: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log fails within the second batch, and cannot be asked afterwards."""
+    from headrace.cli.log import lines
+    from headrace.errors import Unreachable
+
+    calls = []
+    real = appending.Appending._store
+
+    def fail(*arguments: object) -> object:
+        calls.append(1)
+        if len(calls) < 2:
+            return real(*arguments)  # type: ignore[arg-type]
+        monkeypatch.setattr(EmbeddedLog, "last_sequence", refuse)
+        raise Unreachable("the log is gone.")
+
+    def refuse(*_: object) -> int:
+        raise Unreachable("the log is gone.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lines, "CHUNK_BYTES", 4_000)
+        patch.setattr(appending.Appending, "_store", fail)
+        answer = headrace("append", "payments", file, "-p", project)
+    assert answer.code == 3
+    first = len(stored_in(project))
+    assert f"Lines 1 to {first} of {file} are stored; whether lines {first + 1} to" in answer.err
+    assert "finds out, and goes on behind what is stored" in answer.err
+    monkeypatch.undo()
+    assert headrace("append", "payments", file, "--resume", "-p", project).code == 0
+    assert sorted(stored_in(project)) == sorted(LINES)
+
+
+# Slots.
+
+
+def test_slots_are_bounded_and_finished_runs_are_forgotten_first(tmp_path: Path) -> None:
+    def task(name: str) -> Task:
+        return Task("log", "t", name, "")
+
+    producers = set()
+    for number in range(MAX_SLOTS + 10):
+        with take_slot(tmp_path, task(f"file {number}"), alone=True) as slot:
+            producers.add(slot.begin(task(f"file {number}")).producer)
+            if number != 3:
+                slot.finish()
+    assert len(producers) == MAX_SLOTS
+    with take_slot(tmp_path, task("file 3"), alone=True) as slot:
+        assert slot.run is not None
+        assert not slot.run.finished
+    with take_slot(tmp_path, task("file 4"), alone=True) as slot:
+        assert slot.run is None or slot.run.task.source != "file 4"
+
+
+def test_a_slot_belongs_to_one_process_and_a_torn_one_is_begun_anew(tmp_path: Path) -> None:
+    task = Task("log", "t", "file", "x" * 5_000 + "\u2028" * 5_000)
+    with take_slot(tmp_path, task, alone=True) as slot:
+        first = slot.begin(task)
+        with take_slot(tmp_path, task, alone=False) as other:
+            assert other.begin(task).producer != first.producer
+        with (
+            pytest.raises(Exception, match="another process is appending it to t"),
+            take_slot(tmp_path, task, alone=True),
+        ):
+            pass
+    (tmp_path / "0").write_bytes(b'{"version": 1, "prod')
+    (tmp_path / "1").unlink()
+    with take_slot(tmp_path, task, alone=True) as slot:
+        assert slot.run is None
+        assert slot.begin(task).producer != first.producer

@@ -1,0 +1,167 @@
+"""`headrace sql`: statements from anywhere, in every format; who asks for a stream is told more.
+
+Method: a store without an engine, whose ledger holds real definitions and whose tables are empty.
+"""
+
+import io
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from cli.commands import Run
+from headrace.engine.versions.changes import decide_changes
+from headrace.ledger.entries import MAIN, SinkEntry
+from headrace.sql import parse_project
+from headrace.store.duckdb.store import DuckDBStore
+
+DEFINITIONS = """
+CREATE STREAM clicks (page STRING, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts)
+WITH (topic = 'web.clicks', format = 'json');
+CREATE STREAM quiet (x INT) WITH (topic = 'quiet', format = 'json');
+CREATE STREAM shouted WITH (topic = 'shouted') AS SELECT upper(page) AS page, ts FROM clicks;
+CREATE MATERIALIZED VIEW hits AS SELECT page, count(*) AS n FROM clicks GROUP BY page;
+CREATE MATERIALIZED VIEW pages AS SELECT page, max(ts) AS last FROM clicks GROUP BY page;
+CREATE SINK told FROM hits WITH (topic = 'hits-out');
+"""
+
+
+@pytest.fixture
+def site(project: Path) -> Path:
+    """Return a project whose engine knew its definitions and ended before any table was shown."""
+    (project / "payments.sql").write_text(DEFINITIONS)
+    store = DuckDBStore(project / ".headrace/store.duckdb")
+    changes = decide_changes(parse_project({"payments.sql": DEFINITIONS}), [])
+    epoch = store.begin_epoch()
+    store.hold(epoch, changes.enter, {MAIN: {}})
+    hits = next(held for held in changes.enter if held.name == "hits")
+    store.set_sinks(
+        epoch, [(SinkEntry("told", "hits", hits.version, "hits-out", "upsert", False), None)]
+    )
+    store.close()
+    return project
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        (
+            "FROM clicks",
+            "clicks is a stream: its records are read from the topic web.clicks, and are no table. "
+            "Ask a view that reads it: hits, pages. `headrace tail web.clicks` shows the records.",
+        ),
+        (
+            "SELECT * FROM quiet JOIN hits USING (x)",
+            "quiet is a stream: its records are read from the topic quiet, and are no table. "
+            "No view reads it. `headrace tail quiet` shows the records.",
+        ),
+        (
+            "FROM Shouted",
+            "shouted is a stream: its records are written to the topic shouted, and are no table. "
+            "No view reads it. `headrace tail shouted` shows the records.",
+        ),
+        (
+            "FROM hits",
+            "the view hits has no table yet: it is being built from the log. "
+            "`headrace status hits` shows how far it is.",
+        ),
+        (
+            "FROM told",
+            "told is a sink: it writes the changes of the view hits to the topic hits-out. "
+            "Ask the view: FROM hits",
+        ),
+        ("FROM hit", "there is no table hit (did you mean hits?); there are: hits, pages"),
+    ],
+)
+def test_a_name_that_is_no_table_is_explained(
+    site: Path, headrace: Run, query: str, told: str
+) -> None:
+    answer = headrace("sql", query, "-p", site)
+    assert (answer.code, answer.err) == (2, f"error: {told}\n")
+
+
+QUERIES = """
+-- a comment with a ; in it
+SELECT 1234567 AS number, 'a;b' AS text, NULL AS nothing, INTERVAL '26:00:01.5' AS span;
+SELECT DATE '2026-01-01' + INTERVAL 1 MONTH - DATE '2026-01-01' AS month WHERE false
+"""
+SHOWN = """\
+ number  text  nothing  span
+──────────────────────────────────
+1234567  a;b   NULL     26:00:01.5
+
+month
+─────
+no rows
+"""
+
+
+def test_the_statements_of_a_file_are_answered_one_after_the_other(
+    site: Path, headrace: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "queries.sql"
+    file.write_text("\ufeff" + QUERIES.replace("\n", "\r\n"))
+    assert headrace("sql", "-f", file, "-p", site).out == SHOWN
+    rows = headrace("sql", "-f", file, "--json", "-p", site).rows
+    assert rows == [{"number": 1234567, "text": "a;b", "nothing": None, "span": "26:00:01.5"}]
+    answer = headrace("sql", "-f", file, "--format", "csv", "-p", site)
+    assert answer.code == 2
+    assert "2 statements, and --format csv takes one" in answer.err
+
+
+@pytest.mark.parametrize("arguments", [(), ("-f", "-")])
+def test_statements_come_through_standard_input(
+    site: Path, headrace: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(QUERIES.encode())))
+    assert headrace("sql", *arguments, "-p", site).out == SHOWN
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"-- nothing", 'there is no statement; write one: "SHOW TABLES"'),
+        (b"SELECT '\xff'", "byte 8 is not UTF-8: save it as UTF-8"),
+        (b"SELECT 1; SELEC 2", "the text cannot be parsed: Parser Error"),
+        (None, "cannot be read: No such file or directory"),
+    ],
+)
+def test_a_file_that_cannot_be_asked_is_refused(
+    site: Path, headrace: Run, tmp_path: Path, text: bytes | None, told: str
+) -> None:
+    file = tmp_path / "queries.sql"
+    if text is not None:
+        file.write_bytes(text)
+    answer = headrace("sql", "-f", file, "-p", site)
+    assert (answer.code, answer.out) == (2, "")
+    assert told in answer.err
+    assert headrace("sql", "SELECT 1", "-f", file, "-p", site).code == 2
+
+
+def test_parquet_keeps_the_types(
+    site: Path, headrace: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "SELECT 1::SMALLINT AS a, 2.50::DECIMAL(9,2) AS b, TIMESTAMPTZ '2026-01-01 00:00Z' AS c"
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written))
+    assert headrace("sql", query, "--format", "parquet", "-p", site).code == 0
+    table = pyarrow.parquet.read_table(io.BytesIO(written.getvalue()))
+    assert [str(field.type) for field in table.schema][:2] == ["int16", "decimal128(9, 2)"]
+    assert str(table.schema.field("c").type).startswith("timestamp[us, tz=")
+    assert (table["a"].to_pylist(), table["b"].to_pylist()) == ([1], [Decimal("2.50")])
+
+
+def test_parquet_says_what_to_write_instead_of_an_interval(site: Path, headrace: Run) -> None:
+    answer = headrace("sql", "SELECT INTERVAL 1 DAY AS span", "--format", "parquet", "-p", site)
+    assert (answer.code, answer.err) == (
+        2,
+        "error: span: Parquet has no intervals here; write CAST(span AS VARCHAR), or its seconds: "
+        "epoch(span)\n",
+    )
+
+
+def test_a_plan_is_drawn_line_by_line(site: Path, headrace: Run) -> None:
+    out = headrace("sql", "EXPLAIN SELECT 42 AS answer", "-p", site).out
+    assert out.startswith("╭─ Projection ")
+    assert "\\n" not in out

@@ -1,0 +1,164 @@
+"""Who holds connections open, or asks for too much at once, locks nobody out.
+
+Method: a real server, and sockets that send half a head, drip, or ask and wait.
+"""
+
+import json
+import select
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+import anyio.to_thread
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from headrace.serve import guard
+from headrace.serve.connections import connection_class
+from headrace.serve.guard import Guard, read_body
+from headrace.serve.server import serve
+
+HALF_A_HEAD = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+AUTHORIZED = {"Authorization": "Bearer t"}
+
+
+@pytest.fixture
+def release() -> Iterator[threading.Event]:
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+@pytest.fixture
+def url(release: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Serve with bounds that a test can reach; requests to `/wait` wait."""
+    quick = connection_class(head_seconds=0.5, max_waiting=8)
+    monkeypatch.setattr("headrace.serve.server.connection_class", lambda: quick)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        answer: Response = JSONResponse({"ok": True})
+        if scope["path"] == "/wait":
+            await anyio.to_thread.run_sync(release.wait)
+        await answer(scope, receive, send)
+
+    with serve(Guard(app, token="t", max_requests=3), port=0) as url:
+        yield url
+
+
+def connect(url: str, sent: bytes) -> socket.socket:
+    port = int(url.rpartition(":")[2])
+    made = socket.create_connection(("127.0.0.1", port))
+    made.sendall(sent)
+    return made
+
+
+@contextmanager
+def connected(url: str, sent: bytes, count: int) -> Iterator[list[socket.socket]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(connect(url, sent)) for _ in range(count)]
+
+
+def is_closed(connection: socket.socket, *, within: float) -> bool:
+    """Whether the other side closes a connection that nothing is to be read from."""
+    readable, _, _ = select.select([connection], [], [], within)
+    if not readable:
+        return False
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def ask(url: str, path: str = "/health") -> httpx.Response:
+    return httpx.get(f"{url}{path}", headers=AUTHORIZED, trust_env=False, timeout=10)
+
+
+def test_half_open_connections_lock_nobody_out(url: str) -> None:
+    with connected(url, HALF_A_HEAD, 200):
+        for _ in range(5):
+            assert ask(url).json() == {"ok": True}
+
+
+def test_a_connection_that_sends_half_a_head_is_closed(url: str) -> None:
+    with connected(url, HALF_A_HEAD, 1) as (half,):
+        assert not is_closed(half, within=0.1)
+        assert is_closed(half, within=5)
+
+
+def test_one_that_sends_nothing_is_closed_too(url: str) -> None:
+    with connected(url, b"", 1) as (silent,):
+        assert is_closed(silent, within=5)
+
+
+def test_dripping_gives_a_connection_no_more_time(url: str) -> None:
+    with connected(url, HALF_A_HEAD, 1) as (dripping,):
+        began = time.monotonic()
+        while not is_closed(dripping, within=0.05):
+            assert time.monotonic() < began + 3
+            with suppress(ConnectionError):  # then the next look finds it closed
+                dripping.sendall(b"X: y\r\n")
+
+
+def test_a_head_that_drips_in_after_an_answered_request_is_closed_too(url: str) -> None:
+    whole = HALF_A_HEAD + b"Authorization: Bearer t\r\n\r\n"
+    with connected(url, whole, 1) as (second,):
+        answer = b""
+        while not answer.endswith(b'{"ok":true}'):
+            answer += second.recv(65536)
+        second.sendall(HALF_A_HEAD)
+        assert is_closed(second, within=5)
+
+
+def test_a_connection_serves_one_request_after_another(url: str) -> None:
+    with httpx.Client(base_url=url, headers=AUTHORIZED, trust_env=False) as client:
+        for _ in range(4):
+            assert client.get("/health").status_code == 200
+            time.sleep(0.2)
+
+
+def test_a_full_server_answers_503_with_a_sentence(url: str, release: threading.Event) -> None:
+    waiting = [threading.Thread(target=ask, args=(url, "/wait")) for _ in range(3)]
+    for thread in waiting:
+        thread.start()
+    deadline = time.monotonic() + 10
+    while (answer := ask(url)).status_code != 503:
+        assert time.monotonic() < deadline
+    assert answer.json() == {
+        "error": "Unreachable",
+        "message": "the engine answers 3 requests already, which is the most at once; ask again "
+        "in a moment",
+    }
+    # Who has no token is told so, whatever is under way.
+    assert httpx.get(f"{url}/health", trust_env=False).status_code == 401
+    release.set()
+    for thread in waiting:
+        thread.join()
+    assert ask(url).json() == {"ok": True}
+
+
+def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from headrace.serve.api import _answer_too_slow
+    from headrace.serve.guard import TooSlow
+
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.2)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            await read_body(request)
+        except TooSlow as error:
+            await (await _answer_too_slow(request, error))(scope, receive, send)
+
+    with serve(app, port=0) as url:
+        head = b"POST /sql HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{"
+        with connected(url, head, 1) as (slow,):
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += slow.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert "did not arrive" in json.loads(answer.rpartition(b"\r\n\r\n")[2])["message"]

@@ -1,0 +1,98 @@
+"""The store's memory does not suffice: one view is at fault, never the engine, never a reader.
+
+Method: a store of 30 MB, deltas that are too large for it, and a query that holds what there is.
+"""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from headrace.errors import MergeFailed, QueryRefused
+from headrace.plan.tables import Table
+from headrace.store.duckdb import file
+from headrace.store.duckdb.store import DuckDBStore
+from headrace.testing.store.samples import counts, holding, planned, stream_holding, turn_of
+
+LARGE, SMALL = counts("large"), counts("small")
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DuckDBStore]:
+    monkeypatch.setitem(file._CONFIG, "memory_limit", "30MB")
+    store = DuckDBStore(tmp_path / "store.duckdb")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def epoch(store: DuckDBStore) -> int:
+    epoch = store.begin_epoch()
+    store.hold(epoch, [stream_holding(), holding(LARGE), holding(SMALL)], {})
+    for table in (LARGE, SMALL):
+        store.prepare(table)
+    return epoch
+
+
+def rows(table: Table, count: int, width: int) -> pa.Table:
+    """Return rows whose keys do not compress."""
+    random = Random(0)
+    keys = [random.randbytes(width // 2).hex() for _ in range(count)]
+    ones = pa.array([1] * count)
+    schema = pa.schema([(each.name, each.type.arrow) for each in table.columns])
+    return pa.table([keys, ones, ones, ones, ones], schema.names).cast(schema)
+
+
+def test_the_view_that_needs_most_is_set_aside_and_the_others_are_committed(
+    store: DuckDBStore, epoch: int
+) -> None:
+    deltas = {LARGE: (rows(LARGE, 5_000, 20_000),), SMALL: (rows(SMALL, 1_000, 10),)}
+    plan = planned(epoch, 1)
+    with pytest.raises(MergeFailed, match="view large: the store has too little memory") as failed:
+        store.commit(turn_of(plan, deltas))
+    assert failed.value.view == "large"
+    # Whichever statement it is that fails.
+    with pytest.raises(MergeFailed) as failed:
+        store.commit(turn_of(plan, dict(reversed(deltas.items()))))
+    assert failed.value.view == "large"
+    store.commit(turn_of(plan, {SMALL: deltas[SMALL]}))
+    with store.open() as snapshot:
+        assert snapshot.states(LARGE).num_rows == 0
+        assert snapshot.states(SMALL).num_rows == 1_000
+        assert snapshot.units() == {"main": 1}
+
+
+def test_a_query_that_holds_the_memory_is_ended_and_the_turn_is_committed(
+    store: DuckDBStore, epoch: int
+) -> None:
+    began = threading.Event()
+    refused: list[QueryRefused] = []
+
+    def ask() -> None:
+        # Sorted in memory: it holds nearly all there is for as long as it runs.
+        greedy = "SELECT max(s) FROM (SELECT list(repeat('x', 1000) || i) AS s FROM range({}) r(i))"
+        began.set()
+        while not refused:
+            try:
+                with store.open() as snapshot:
+                    snapshot.query(greedy.format(20_000))
+            except QueryRefused as error:
+                if "ended the query" in str(error):
+                    refused.append(error)
+
+    reader = threading.Thread(target=ask, daemon=True)
+    reader.start()
+    began.wait()
+    turn = 0
+    while not refused:
+        turn += 1
+        assert turn < 300
+        delta = rows(SMALL, 10_000, 300)
+        store.commit(turn_of(planned(epoch, turn), {SMALL: (delta,)}))
+    reader.join()
+    assert "Ask again" in str(refused[0])
+    with store.open() as snapshot:
+        assert snapshot.units() == {"main": turn}
