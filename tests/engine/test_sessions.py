@@ -20,7 +20,7 @@ from agreement import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.model import validate
+from headrace.model.validate import views
 from headrace.plan.tables import Table
 from headrace.project.settings import Settings
 from headrace.store.duckdb import commit as duckdb_commit
@@ -206,7 +206,7 @@ def test_no_visit_leaves_while_a_click_can_still_extend_it(monkeypatch: pytest.M
     whole = [("a", at(0), at(19), 2, True), ("b", at(24), at(34), 1, False)]
     assert run(15, cut=True) == run(15, cut=False) == whole
     # Without the check the cut would show: the visit left, and came back with a part of its clicks.
-    monkeypatch.setattr(validate, "_add_session_faults", lambda *_: None)
+    monkeypatch.setattr(views, "_add_session_faults", lambda *_: None)
     assert run(8, cut=False) == whole
     assert run(8, cut=True) != whole
 
