@@ -1,8 +1,8 @@
 """The examples: the commands of every README run as they are written and print what it shows.
 
-Method: each README is played in a copy of its folder, with real processes; a `text` block is what
-the last command before it printed. The blocks before the first command are data, which the files
-of the example have to hold.
+Method: each README is played in a copy of its folder, all of them in this process, with one Java
+(real processes play the quickstart's); a `text` block is what the last command before it printed.
+The blocks before the first command are data, which the files of the example have to hold.
 """
 
 import re
@@ -26,17 +26,20 @@ def test_every_example_is_run() -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(900)
-def test_the_readmes_run_and_print_what_they_show(tmp_path: Path, process: Run) -> None:
+def test_the_readmes_run_and_print_what_they_show(
+    tmp_path: Path, headrace: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in NAMES:
         folder = tmp_path / name
         shutil.copytree(EXAMPLES / name, folder, ignore=shutil.ignore_patterns(".headrace"))
+        monkeypatch.chdir(folder)
         printed: str | None = None
         for kind, text in BLOCK.findall((folder / "README.md").read_text()):
             if kind == "sh":
                 for command in text.splitlines():
                     program, *arguments = shlex.split(command)
                     assert program == "headrace"
-                    answer = process(*arguments, cwd=folder)
+                    answer = headrace(*arguments)
                     assert answer.code == 0, answer.err
                     printed = answer.out
             elif printed is None:
