@@ -63,8 +63,14 @@ def repair(
     config = find_config(project)
     from headrace.log import EmbeddedLog
     from headrace.log.embedded.upkeep.repair import give_up, plan_repair
+    from headrace.log.names import TIME_TOPIC
 
     path = _embedded_path(config, "repair")
+    if topic == TIME_TOPIC:
+        raise UsageError(
+            f"{topic}: every answer depends on all of its records, so none can be given up; "
+            f"`headrace log verify {topic}` says what to do about a damage"
+        )
     with closing(EmbeddedLog(path)) as opened:
         plans = plan_repair(list(opened.verify(topic)), path)
     for plan in plans:

@@ -32,6 +32,7 @@ from headrace.log.embedded.format import (
     decode_segment_header,
 )
 from headrace.log.embedded.listing import SegmentFile, list_files, list_segments, segment_path
+from headrace.log.names import TIME_TOPIC
 
 __all__ = [
     "MAX_OPEN_SEGMENTS",
@@ -68,11 +69,18 @@ def damaged(
 def _cure(path: Path, partition: Partition) -> str:
     """Return what to do about a file that is damaged or gone."""
     topic, number = partition
-    return (
+    restore = (
         f"Restore it: `cp COPY/{topic}/{number}/{path.name} {path}`, then "
-        f"`headrace log verify {topic}`. Without a copy, give up its records: "
-        f"`headrace log repair {topic}`."
+        f"`headrace log verify {topic}`."
     )
+    if topic == TIME_TOPIC:
+        return (
+            f"{restore} Without a copy, stop the engine, move {path.parent.parent} and the store "
+            f"away, and start it again: it builds the store anew. What the markers of idle "
+            f"partitions said is lost then: records that were late because of them are late no "
+            f"more."
+        )
+    return f"{restore} Without a copy, give up its records: `headrace log repair {topic}`."
 
 
 def lost_file(folder: Path, partition: Partition, base_offset: int) -> LogDamaged:

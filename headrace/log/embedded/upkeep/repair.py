@@ -6,6 +6,7 @@ is damaged it begins, empty, where it ended.
 
 Promises:
 - Offsets are never used twice.
+- Nothing is given up that the plan does not name: records that came after it are kept.
 - A repair that dies can be repeated.
 Not kept where the last segment goes: what producers have stored. A batch that one of them appends
 once more is then stored again.
@@ -18,7 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from headrace.errors import LogDamaged
+from headrace.errors import LogDamaged, LogError
 from headrace.log.base import Partition
 from headrace.log.embedded.ends import Ends, Mark, read_ends, write_ends
 from headrace.log.embedded.files import OpenFile, disk_errors, locked
@@ -94,10 +95,19 @@ def _known_ends(folder: Path, partition: Partition) -> Ends:
 
 
 def give_up(repair: Repair) -> None:
-    """Remove what a partition gives up. DiskFull, LogDamaged."""
+    """Remove what a partition gives up. LogError: it grew since. DiskFull, LogDamaged."""
     folder = repair.folder
     with locked(folder / "compacting"), locked(folder / "lock"), disk_errors(folder):
-        ends = _known_ends(folder, repair.partition)._replace(first=repair.until)
+        ends = _known_ends(folder, repair.partition)
+        if repair.ends_there and ends.written.offset != repair.until:
+            raise LogError(
+                f"{repair.partition}: records were appended after the plan was made: it ended at "
+                f"{repair.until:,}, and ends at {ends.written.offset:,} now. Nothing of it was "
+                f"given up. Stop its producers, then run `headrace log repair "
+                f"{repair.partition.topic}` again."
+            )
+        # Retention may have removed more meanwhile.
+        ends = ends._replace(first=max(ends.first, repair.until))
         if repair.ends_there:
             start = Mark(repair.until, repair.until, 0)
             # Arrival never goes back, and when the last record arrived is not known any more.
