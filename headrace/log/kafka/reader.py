@@ -229,6 +229,7 @@ class _Part:
         self.range = range
         self.position = range.start
         self.held_at: int | None = None  # where the consumer reported that it stands
+        self.waited_s = 0.0  # without anything of it; what the reader does meanwhile is not counted
 
     @property
     def is_done(self) -> bool:
@@ -258,29 +259,25 @@ def _read_parts(
                 for part in parts
             ]
         )
-    progress = time.monotonic()
     while open_parts := [part for part in parts if not part.is_done]:
         # The first is waited for; whatever has come with it costs no further wait.
+        began_s = time.monotonic()
         with cluster.errors(what):
             first = consumer.poll(LOOK_S)
             messages = [] if first is None else [first, *consumer.consume(CONSUMED_RECORDS, 0)]
+        for part in open_parts:
+            part.waited_s += time.monotonic() - began_s
         events = [message for message in messages if message.error() is not None]
         if events:
             messages = [message for message in messages if message.error() is None]
         for number, of_part in _by_part(messages, numbers):
             part = parts[number]
-            part.position, part.held_at = offset_of(of_part[-1]) + 1, None
+            part.position, part.held_at, part.waited_s = offset_of(of_part[-1]) + 1, None, 0.0
             if part.position > (end := part.range.end):
                 of_part = [message for message in of_part if offset_of(message) < end]
-            if part.is_done and len(open_parts) > 1:
-                # Not paused: librdkafka would remember that, and fetch nothing the next time.
-                with cluster.errors(what):
-                    consumer.incremental_unassign([part.place])
             if of_part:
                 times = cluster.believes_producers
                 yield number, to_arrow(of_part, any_time=times, produced=produced)
-        if messages:
-            progress = time.monotonic()  # after the yield: the reader's time is not the log's
         for event in events:
             error = event.error()
             assert error is not None
@@ -289,18 +286,26 @@ def _read_parts(
                 raise _failure(cluster, consumer, part.kafka_name, part.range, error)
             # There is nothing to see up to here; at the range's end that is all there will be.
             part.position = part.held_at = max(part.position, offset_of(event))
-        idle_s = time.monotonic() - progress
-        for part in parts:
-            if part.is_done:
-                continue
-            if part.held_at is None and idle_s > cluster.timeout_s:
-                raise cluster.unreachable(what)
-            if idle_s > PATIENCE_S:
-                raise LogError(
-                    f"{part.range.partition}@{part.held_at}: an open transaction holds back what "
-                    f"was appended after it, for over {PATIENCE_S} s now. End its producer, or "
-                    f"wait until Kafka does (its `transaction.timeout.ms`), then try again."
-                )
+        done = [part.place for part in open_parts if part.is_done]
+        if 0 < len(done) < len(open_parts):
+            # Not paused: librdkafka would remember that, and fetch nothing the next time.
+            with cluster.errors(what):
+                consumer.incremental_unassign(done)
+        for part in open_parts:
+            if not part.is_done:
+                _check_patience(cluster, part, what)
+
+
+def _check_patience(cluster: Cluster, part: _Part, what: str) -> None:
+    """Raise Unreachable or LogError where nothing of a range has come for too long."""
+    if part.held_at is None and part.waited_s > cluster.timeout_s:
+        raise cluster.unreachable(what)
+    if part.waited_s > PATIENCE_S:
+        raise LogError(
+            f"{part.range.partition}@{part.held_at}: an open transaction holds back what was "
+            f"appended after it, for over {PATIENCE_S} s now. End its producer, or wait until "
+            f"Kafka does (its `transaction.timeout.ms`), then try again."
+        )
 
 
 def _by_part(
