@@ -96,3 +96,30 @@ def test_a_query_that_holds_the_memory_is_ended_and_the_turn_is_committed(
     assert "Ask again" in str(refused[0])
     with store.open() as snapshot:
         assert snapshot.units() == {"main": turn}
+
+
+def test_the_engines_own_reads_are_not_ended(store: DuckDBStore, epoch: int) -> None:
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                with store.open() as snapshot:
+                    snapshot.holdings()
+                    snapshot.manifests()
+            except BaseException as error:  # noqa: BLE001 - asserted below
+                failures.append(error)
+                return
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    large = rows(LARGE, 5_000, 20_000)
+    try:
+        for _ in range(3):
+            with pytest.raises(MergeFailed):
+                store.commit(turn_of(planned(epoch, 1), {LARGE: (large,)}))
+    finally:
+        stop.set()
+        reader.join()
+    assert failures == []

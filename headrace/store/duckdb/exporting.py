@@ -9,6 +9,7 @@ the ledger what says which position they stand for. An export goes to a process 
 and is then thrown away, so the format has no version of its own.
 """
 
+from collections.abc import Iterator
 from typing import BinaryIO
 
 import duckdb
@@ -52,5 +53,19 @@ def _write(connection: duckdb.DuckDBPyConnection, sink: BinaryIO, name: str, sql
     with connection.sql(sql).to_arrow_reader(_BATCH_ROWS) as reader:
         schema = reader.schema.with_metadata({NAME: name.encode()})
         with pa.ipc.new_stream(sink, schema) as stream:
-            for batch in reader:
+            for batch in _batches(reader, name):
                 stream.write_batch(batch)
+
+
+def _batches(reader: pa.RecordBatchReader, name: str) -> Iterator[pa.RecordBatch]:
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except (OSError, pa.ArrowException) as error:  # what fails after the first batch
+            raise StoreError(
+                f"the export of {name} was ended: a commit needed the memory, or the store was "
+                f"closed ({error}). Ask again."
+            ) from error
+        yield batch

@@ -49,6 +49,7 @@ class DuckDBFile:
         self._writer_lock = threading.RLock()
         self._cursor_lock = threading.Lock()
         self._cursors: set[duckdb.DuckDBPyConnection] = set()
+        self._asked: set[duckdb.DuckDBPyConnection] = set()  # of them, with a query from outside
         self._check_path(read_only)
         self._root = self._connect(read_only)
         try:
@@ -143,6 +144,17 @@ class DuckDBFile:
                 self._cursors.discard(cursor)
                 cursor.close()
 
+    @contextmanager
+    def asked(self, cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
+        """Let a query from outside run, which is ended when a transaction needs its memory."""
+        with self._cursor_lock:
+            self._asked.add(cursor)
+        try:
+            yield
+        finally:
+            with self._cursor_lock:
+                self._asked.discard(cursor)
+
     def write_first(self, work: Callable[[], None]) -> None:
         """Run `work` in a transaction, before any query from outside. StoreError, DiskFull.
 
@@ -166,11 +178,14 @@ class DuckDBFile:
             work()
 
     def _end_queries(self) -> bool:
-        """End every query under way; return whether anybody reads."""
+        """End every query from outside; return whether there is one.
+
+        The engine's own reads are short, and one of them that fails would end the engine.
+        """
         with self._cursor_lock:
-            for cursor in self._cursors:
+            for cursor in self._asked:
                 cursor.interrupt()
-            return bool(self._cursors)
+            return bool(self._asked)
 
     # The four below are for the writer, within a transaction.
 

@@ -1,8 +1,9 @@
 """One committed state of a DuckDB store, for reading: a read-only transaction."""
 
 import json
-from collections.abc import Sequence
-from typing import Any, BinaryIO
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, BinaryIO, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -41,6 +42,8 @@ from headrace.time.clocks import NEVER
 
 __all__ = ["DuckDBSnapshot"]
 
+Asked: TypeAlias = Callable[[duckdb.DuckDBPyConnection], AbstractContextManager[None]]
+
 _SAMPLE_ROWS = 1_000
 # Bytes of a value; a DECIMAL of more than 18 digits takes 16, and is taken for all of them.
 _WIDTHS = {
@@ -54,16 +57,20 @@ def _is_fixed(type: str) -> bool:
 
 
 class DuckDBSnapshot:
-    """A read-only transaction on its own connection."""
+    """A read-only transaction on its own connection; `asked` holds while it answers others."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, asked: Asked = lambda _: nullcontext()
+    ) -> None:
         self._connection = connection
+        self._asked = asked
 
     def query(
         self, sql: str, *, max_rows: int | None = MAX_ROWS, max_seconds: float = MAX_SECONDS
     ) -> pa.Table:
         """Answer one reading statement. QueryRefused: not one, or past its limits."""
-        return read_query(self._connection, sql, max_rows=max_rows, max_seconds=max_seconds)
+        with self._asked(self._connection):
+            return read_query(self._connection, sql, max_rows=max_rows, max_seconds=max_seconds)
 
     def last_end(self, table: Table) -> int | None:
         """Return when the last window of a table ends, in microseconds; None: it has none."""
@@ -80,7 +87,8 @@ class DuckDBSnapshot:
 
     def export(self, sink: BinaryIO, table: str | None = None) -> None:
         """Write the ledger, or the rows of a physical table, for another process to compare."""
-        write_export(self._connection, sink, table)
+        with self._asked(self._connection):
+            write_export(self._connection, sink, table)
 
     def states(self, table: Table) -> pa.Table:
         """Return the rows of a physical table: keys and merged states."""

@@ -121,7 +121,7 @@ class DuckDBStore:
                 cursor.execute("BEGIN TRANSACTION READ ONLY")
                 # A transaction of DuckDB sees the state of its first read, not of its beginning.
                 cursor.execute("FROM headrace.engine").fetchall()
-            yield DuckDBSnapshot(cursor)
+            yield DuckDBSnapshot(cursor, self._file.asked)
 
     def prepare(self, table: Table) -> None:
         """Make the physical table of a version unless it is there; readers do not see it yet."""
