@@ -100,3 +100,14 @@ def test_who_looks_only_when_a_marker_is_due_misses_none() -> None:
     assert seldom.marked == always.marked
     assert looks < 120, "it looks far more often than there are markers"
     assert wakes == 0, "it would look without end"
+
+
+def test_a_stream_without_a_readable_record_is_looked_at_only_when_something_comes() -> None:
+    now_us = 0
+    idleness = Idleness(lambda: now_us)
+    progress = {P0: Progress(3, Clock()), P1: Progress(0, Clock())}  # dead records move no clock
+    for minute in (0, 1, 2, 600):
+        now_us = minute * MINUTE_US
+        idleness.begin_look()
+        assert idleness.look(STREAM, progress, {P0: 3, P1: 0}) == {}
+    assert idleness.due_in_us() > 24 * 60 * MINUTE_US

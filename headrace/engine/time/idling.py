@@ -105,7 +105,8 @@ class Idleness:
             if waited and time_us > mine[key].clock.time_us:
                 stood.marked_us = now_us
                 due[key.partition] = time_us
-            self._expect_next(stood, pause_us, mine[key].clock.time_us - time_us, bool(active))
+            if time_us != NEVER:  # else there is no readable record yet, and nothing to say
+                self._expect_next(stood, pause_us, mine[key].clock.time_us - time_us, bool(active))
         return due
 
     def _expect(self, moment_us: Micros) -> None:
@@ -119,7 +120,7 @@ class Idleness:
         now_us = self.wall()
         if stood.marked_us is not None and stood.marked_us + pause_us > now_us:
             self._expect(stood.marked_us + pause_us)
-        elif not active and ahead_us < _LONGEST_PAUSE_US:  # else there is no record yet
+        elif not active:
             self._expect(now_us + max(0, ahead_us) + 1)
 
     def _is_idle(
