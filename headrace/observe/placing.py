@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headrace.errors import PositionLost, UsageError
+from headrace.errors import LogError, PositionLost, UsageError
 from headrace.log.base import Extent, Log, Partition, Range
 from headrace.log.murmur2 import partition_of
 from headrace.model.definitions import Stream
@@ -44,7 +44,10 @@ _kept = WeakKeyDictionary()
 
 
 def placing_warnings(log: Log, streams: Iterable[Stream]) -> tuple[str, ...]:
-    """Return a sentence for each stream whose duplicates may not be found. LogError."""
+    """Return a sentence for each stream whose duplicates may not be found.
+
+    Also for one whose records cannot be looked at: status is asked for most when a log is damaged.
+    """
     known = {topic.name: topic.partitions for topic in log.topics()}
     asked = [each for each in streams if each.unique and known.get(each.topic, 1) > 1]
     kept = _kept.setdefault(log, {})
@@ -53,7 +56,10 @@ def placing_warnings(log: Log, streams: Iterable[Stream]) -> tuple[str, ...]:
         extents = log.extents(stream.topic)
         at_s, before, told = kept.get(stream, (0.0, None, None))
         if before != extents and (before is None or time.monotonic() - at_s > KEPT_S):
-            told = _tell(stream, _look(log, stream, extents))
+            try:
+                told = _tell(stream, _look(log, stream, extents))
+            except LogError as error:
+                told = f"stream {stream.name}: its records cannot be looked at: {error}"
             kept[stream] = (time.monotonic(), extents, told)
         found.append(told)
     return tuple(each for each in found if each is not None)

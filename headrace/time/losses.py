@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from headrace.model.windows import DAY_US
 from headrace.time.clocks import NEVER, Micros
-from headrace.time.windows import Cut
+from headrace.time.windows import MAX_EDGE_US, MIN_EDGE_US, Cut
 
 __all__ = ["count_late_pairs", "count_pairs"]
 
@@ -52,6 +53,8 @@ def _numbers(cut: Cut, units: Micros) -> tuple[Micros, Micros]:
 def _units(cut: Cut, times_us: Micros) -> Micros:
     if cut.zone is None:
         return times_us
+    # Python knows no later days; those of the last one are dead to a view anyway.
+    times_us = np.clip(times_us, MIN_EDGE_US + DAY_US, MAX_EDGE_US - 2 * DAY_US)
     quarters, places = np.unique(times_us // _QUARTER_US, return_inverse=True)
     days = [_day(cut.zone, quarter) for quarter in quarters.tolist()]
     return np.array(days, np.int64)[places]

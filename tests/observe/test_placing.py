@@ -98,3 +98,13 @@ def test_it_reads_a_bounded_part_and_not_at_every_call(
     later = time.monotonic() + placing.KEPT_S + 1
     monkeypatch.setattr(placing.time, "monotonic", lambda: later)
     assert len(placing_warnings(log, [STREAM])) == 1
+
+
+def test_a_damaged_log_is_told_and_takes_no_status_away(log: EmbeddedLog, tmp_path: Path) -> None:
+    log.append("orders", records(VALUES[:100], keys=IDS[:100]))
+    log.close()
+    segment = next(iter((tmp_path / "orders" / "0").glob("*.log")))
+    segment.write_bytes(segment.read_bytes().replace(b'"card"', b'"cart"'))
+    (told,) = placing_warnings(EmbeddedLog(tmp_path), [STREAM])
+    assert told.startswith("stream orders: its records cannot be looked at: ")
+    assert f"{segment} is damaged at byte" in told

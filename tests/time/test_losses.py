@@ -52,3 +52,13 @@ def test_late_pairs_are_those_of_the_definition(
     cut, columns = Cut.of(window), (np.array(times, np.int64), np.array(marks, np.int64))
     assert count_pairs(cut, columns[0]) == len(expected)
     assert count_late_pairs(cut, *columns, lateness_us=lateness_us) == sum(expected)
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_the_first_and_the_last_day_there_are_count_like_others(window: Window) -> None:
+    days = ["0001-01-01T00:00", "0001-01-01T23:59", "9999-12-31T00:00", "9999-12-31T23:59"]
+    times = np.array(days, "datetime64[us]").astype(np.int64)
+    cut = Cut.of(window)
+    pairs = count_pairs(cut, times)
+    assert pairs >= len(days)
+    assert 0 <= count_late_pairs(cut, times, times[::-1].copy(), lateness_us=0) <= pairs
