@@ -179,3 +179,24 @@ def test_a_long_turn_that_fails_for_no_records_sake_is_tried_again_and_then_set_
         h.restart()
         h.turn(gear="long")
         assert {row["kind"] for row in h.rows("v")} == {"a", "b"}
+
+
+def test_a_long_turn_that_makes_more_than_the_driver_takes_is_read_in_smaller_ones(
+    spark: SparkSession,
+) -> None:
+    conf = spark.sparkContext._jsc.sc().conf()  # the one that jobs go by, not a copy
+    limit = conf.get("spark.driver.maxResultSize")
+    view = "CREATE MATERIALIZED VIEW v AS SELECT kind, count(*) AS n FROM s GROUP BY kind;"
+    with harness(STREAM + view, partitions=1) as h:
+        h.append("s", [{"kind": f"{n:0100}"} for n in range(3_000)])
+        conf.set("spark.driver.maxResultSize", "200k")
+        try:
+            sizes = []
+            while reports := h.turn(gear="long"):
+                sizes += [report.records for report in reports]
+        finally:
+            conf.set("spark.driver.maxResultSize", limit)
+        assert sum(sizes) == 3_000
+        assert max(sizes) < 3_000
+        assert len(h.rows("v")) == 3_000
+        assert list(h.engine.units) == ["main"]

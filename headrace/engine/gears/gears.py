@@ -70,6 +70,11 @@ class Work:
             for name, ranges in by_stream.items()
         }
 
+    @property
+    def is_smallest(self) -> bool:
+        """Whether no smaller turn could be taken: it has a record of each partition."""
+        return self.planned.records <= len(self.planned.ranges)
+
     def session(self, fold: Fold) -> SparkSession:
         """Return the session of one fold: those of a view's branches run side by side."""
         return self.unit.session(self.spark, f"fold {fold.shape.branch} of {fold.name}")

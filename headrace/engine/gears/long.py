@@ -23,7 +23,8 @@ from headrace.engine.gears.splits import assign, check_joined, split_frame
 from headrace.engine.gears.stamping import Summary
 from headrace.engine.gears.unique_tasks import find_duplicates
 from headrace.engine.gears.uniqueness import Stepped
-from headrace.engine.spark.errors import SPARK_ERRORS, SparkError, explain
+from headrace.engine.spark.errors import SPARK_ERRORS, SparkError, explain, is_too_large
+from headrace.engine.turn.pace import TurnTooLarge
 from headrace.engine.unit import make_decoder
 from headrace.errors import ProbeMissing
 from headrace.plan.stages import Fold, Operator, Read, Step
@@ -105,6 +106,8 @@ class LongGear:
         except SPARK_ERRORS as error:
             if explain(error).of_value:
                 return self._fold_in_slices(fold)
+            if is_too_large(error) and not self._work.is_smallest:
+                raise TurnTooLarge from error
             logger.warning(
                 "view %s: turn %d fails in Spark's tasks and is tried once more: %s",
                 fold.name, self._work.planned.turn, explain(error).sentence,
@@ -127,9 +130,9 @@ class LongGear:
         duplicates: dict[int, OffsetSet] = {}
         for operator, stepped in self.stepped.items():
             duplicates |= stepped.duplicates if operator.name == name else {}
+        # Other views' threads may do the same, and a decoder serves one thread at a time.
+        decoder = make_decoder(fold.stream, self._reads[name].columns, work.spark)
         for range in work.ranges(name):
-            # Other views' threads may do the same, and a decoder serves one thread at a time.
-            decoder = make_decoder(fold.stream, self._reads[name].columns, work.spark)
             here = duplicates.get(range.partition.number, NO_OFFSETS)
             stamper = work.outset.stamper(fold.stream, range, decoder, duplicates=here)
             for batch in work.records(fold.stream, range):

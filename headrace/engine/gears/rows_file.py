@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
+from weakref import finalize
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -47,6 +48,7 @@ class RowsFile:
         # Spark removes the folder when it ends, also when this process is killed.
         self._path = Path(SparkFiles.getRootDirectory()) / f"rows-{uuid4()}.parquet"
         self.clear()
+        finalize(self, self._path.unlink, missing_ok=True)
 
     def frame(self, session: SparkSession, types: Mapping[str, DataType]) -> DataFrame:
         """Return columns of the rows that the file holds when the frame is run.
@@ -56,8 +58,9 @@ class RowsFile:
         for name, value in _SETTINGS.items():
             session.conf.set(name, value)
         schema = ", ".join(f"{identifier(name)} {type.sql}" for name, type in types.items())
+        # A URI, since Spark's default file system may be another one than this machine's.
         # One partition in Spark's eyes as well, so that it shuffles nothing.
-        return session.read.schema(schema).parquet(str(self._path)).coalesce(1)
+        return session.read.schema(schema).parquet(self._path.as_uri()).coalesce(1)
 
     def write(self, rows: pa.Table) -> None:
         """Let the file hold these rows. DiskFull, EngineError."""
@@ -103,7 +106,7 @@ class RowsFile:
 
 
 _lock = threading.Lock()
-_free: dict[str, list[RowsFile]] = {}
+_free: dict[tuple[str, str], list[RowsFile]] = {}  # by Spark's folder and stream
 
 
 @contextmanager
@@ -112,8 +115,11 @@ def lend_file(stream: str) -> Iterator[RowsFile]:
 
     The plans that were made over it can be used again then.
     """
+    folder = SparkFiles.getRootDirectory()
     with _lock:
-        free = _free.setdefault(stream, [])
+        for ended in [key for key in _free if key[0] != folder]:
+            del _free[ended]  # their Spark has ended, and their folder with it
+        free = _free.setdefault((folder, stream), [])
         file = free.pop() if free else None
     file = file or RowsFile()
     try:

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
-__all__ = ["SPARK_ERRORS", "Explained", "SparkError", "explain"]
+__all__ = ["SPARK_ERRORS", "Explained", "SparkError", "explain", "is_too_large"]
 
 #: What work that is handed to Spark may raise.
 SparkError: TypeAlias = PySparkException | Py4JJavaError
@@ -46,6 +46,11 @@ class Explained(NamedTuple):
     def of_machine(self) -> bool:
         """Whether memory, disk, network or Spark itself is at fault, and no value can be."""
         return self.state is not None and self.state.startswith(_OF_MACHINES)
+
+
+def is_too_large(error: SparkError) -> bool:
+    """Whether a job gave more rows than the driver takes; Spark has no SQLSTATE for it."""
+    return "spark.driver.maxResultSize" in str(error)
 
 
 def explain(error: SparkError) -> Explained:

@@ -18,6 +18,9 @@ _SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
+    # Of one job. Past it Spark ends the job instead of running out of memory, and the turn is
+    # taken in smaller ones.
+    "spark.driver.maxResultSize": "512m",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.scheduler.mode": "FAIR",

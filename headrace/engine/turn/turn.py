@@ -155,7 +155,7 @@ def take_turn(
         unit.pace.note_deltas(
             planned.records,
             sum(map(held_bytes, outcomes.values())),
-            smallest=planned.records <= len(planned.ranges),  # a record of each partition
+            smallest=work.is_smallest,
         )
         faults.reach("after_fold")
         watch.lap("fold")
