@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -95,41 +96,61 @@ def collect(plans: Sequence[Prepared]) -> list[pa.Table | SparkError]:
 #: Plans of one job.
 _Share = tuple[Prepared, ...]
 
+# What stands behind the batches of a plan: another message of Arrow's, and no batch.
+_END = pa.schema([]).serialize().to_pybytes()
+
 
 def _run(shares: Sequence[_Share]) -> Iterator[tuple[_Share, list[pa.Table] | SparkError]]:
     """Run jobs side by side, and yield what each gave."""
     jobs = [(share, _united(share).collectAsync()) for share in shares]
     for share, job in jobs:
         try:
-            results = job.get()
+            batches = job.get()
         except SPARK_ERRORS as error:
             yield share, error
         else:
-            yield share, [_decode(plan, each) for plan, each in zip(share, results, strict=True)]
+            yield share, _decode(share, _fetch(share[0].spark, batches))
 
 
 @lru_cache(maxsize=256)
 def _united(share: _Share) -> Any:
-    """Return plans as one task: for each of them, in order, the Arrow batches of its result."""
+    """Return plans as one task: the Arrow batches of each, in order, and _END behind them."""
     context = share[0].spark
     jvm = context._jvm
     assert jvm is not None
-    of_bytes = jvm.scala.reflect.ClassTag.apply(jvm.java.lang.Class.forName("[B"))
+    of_bytes, of_arrays = (
+        jvm.scala.reflect.ClassTag.apply(jvm.java.lang.Class.forName(name))
+        for name in ("[B", "[[B")
+    )
+    end = context._jsc.parallelize([_END], 1).rdd()
     batches = jvm.java.util.ArrayList()
     for plan in share:
         batches.add(plan.batches)
+        batches.add(end)
     together = context._jsc.sc().union(
         jvm.org.apache.spark.api.python.PythonUtils.toSeq(batches), of_bytes
     )
-    return jvm.org.apache.spark.api.java.JavaRDD.fromRDD(together, of_bytes).glom().coalesce(1)
+    to_java = jvm.org.apache.spark.api.java.JavaRDD.fromRDD
+    return to_java(to_java(together, of_bytes).coalesce(1).rdd().glom(), of_arrays)
 
 
-def _decode(plan: Prepared, batches: Any) -> pa.Table:
-    read = [
-        pa.ipc.read_record_batch(pa.py_buffer(bytes(batches[at])), plan.schema)
-        for at in range(len(batches))
-    ]
-    return pa.Table.from_batches(read, plan.schema)
+def _fetch(context: SparkContext, batches: Any) -> memoryview:
+    """Return the byte arrays of a job as one, in one call: each call waits for Java's attention."""
+    jvm = context._jvm
+    assert jvm is not None
+    return memoryview(jvm.com.google.common.primitives.Bytes.concat(batches.get(0)))
+
+
+def _decode(share: _Share, data: memoryview) -> list[pa.Table]:
+    """Return the result of each plan from the batches of all."""
+    source = pa.BufferReader(data)
+    tables = []
+    for plan in share:
+        found = []
+        while (message := pa.ipc.read_message(source)).type == "record batch":
+            found.append(pa.ipc.read_record_batch(message, plan.schema))
+        tables.append(pa.Table.from_batches(found, plan.schema))
+    return tables
 
 
 def _steps(plan: Any) -> Iterator[str]:
