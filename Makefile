@@ -30,7 +30,9 @@ bench: $(INSTALLED)
 	$(BIN)/python bench/shared_reading.py
 	$(BIN)/python bench/decode.py
 	$(BIN)/python bench/freshness.py
+	$(BIN)/python bench/views.py
 	$(BIN)/python bench/idle.py
+	$(BIN)/python bench/start.py
 	$(BIN)/python bench/replay.py
 	$(BIN)/python bench/dedup.py
 	$(BIN)/python bench/windows.py
