@@ -55,9 +55,10 @@ def _excerpt(folder: Path, place: Location, width: int) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def _source_lines(file: Path) -> list[str]:
-    if not file.is_file():
-        return []  # a definition that came from elsewhere
-    return file.read_bytes().decode(errors="replace").split("\n")
+    try:
+        return file.read_bytes().decode(errors="replace").split("\n")
+    except OSError:
+        return []  # not readable, which is the problem; or the definition came from elsewhere
 
 
 def _shown(text: str) -> str:

@@ -12,13 +12,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.errors import DefinitionError, Location, Problem
-from headrace.project.config import FILE, Config, not_text, read_config
+from headrace.errors import DefinitionError, Problem
+from headrace.project.config import Config, read_config
+from headrace.project.sources import read_sources
 
 if TYPE_CHECKING:
     from headrace.model.definitions import Project
 
-__all__ = ["Checked", "Finding", "Severity", "check_project", "read_sources"]
+__all__ = ["Checked", "Finding", "Severity", "check_project"]
 
 
 class Severity(StrEnum):
@@ -84,19 +85,3 @@ def check_project(folder: Path) -> Checked:
         tuple(sorted(found, key=lambda each: each.problem)),
         reading.statements,
     )
-
-
-def read_sources(folder: Path) -> tuple[dict[str, str], list[Problem]]:
-    """Return the texts of the folder's `.sql` files, and the problems with reading them."""
-    files = sorted(folder.glob("*.sql"))
-    problems: list[Problem] = []
-    if not files:
-        advice = "the project has no .sql file; define a stream and a view in one, as after init"
-        problems.append(Problem(Location(FILE, 1, 1), advice))
-    sources: dict[str, str] = {}
-    for file in files:
-        try:
-            sources[file.name] = file.read_bytes().decode()
-        except UnicodeDecodeError as error:
-            problems.append(not_text(file.name, error))
-    return sources, problems

@@ -32,7 +32,7 @@ from headrace.log.opening import EmbeddedPlace, KafkaPlace, LogPlace
 from headrace.log.secrets import VARIABLE, FromEnvironment
 from headrace.project.settings import Settings
 
-__all__ = ["FILE", "Config", "not_text", "read_config"]
+__all__ = ["FILE", "Config", "not_readable", "not_text", "read_config"]
 
 FILE = "headrace.toml"
 
@@ -75,11 +75,15 @@ def read_config(folder: Path) -> Config:
     """Return what headrace.toml says. UsageError: there is none. DefinitionError."""
     folder = folder.absolute()
     file = folder / FILE
-    if not file.is_file():
-        raise UsageError(f"{folder}: no {FILE} here. Make a project with `headrace init {folder}`.")
     try:
         text = file.read_bytes().decode()
         data = tomllib.loads(text)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UsageError(
+            f"{folder}: no {FILE} here. Make a project with `headrace init {folder}`."
+        ) from error
+    except OSError as error:
+        raise DefinitionError([not_readable(FILE, error)]) from error
     except UnicodeDecodeError as error:
         raise DefinitionError([not_text(FILE, error)]) from error
     except tomllib.TOMLDecodeError as error:
@@ -246,6 +250,13 @@ def _not_toml(text: str, error: tomllib.TOMLDecodeError) -> Problem:
     last = text.rpartition("\n")[2]
     place = Location(FILE, text.count("\n") + 1, len(last) + 1)
     return Problem(place, f"not TOML: {error}")
+
+
+def not_readable(file: str, error: OSError) -> Problem:
+    """Return the problem with a file that the operating system does not let us read."""
+    reason = error.strerror or str(error)
+    advice = "make it a readable file, or remove or rename it"
+    return Problem(Location(file, 1, 1), f"cannot be read: {reason}; {advice}")
 
 
 def not_text(file: str, error: UnicodeDecodeError) -> Problem:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import DefinitionError, UsageError
 from headrace.project.config import FILE, Config, read_config
 from headrace.project.folder import read_definitions
+from headrace.project.sources import definition_files
 
 if TYPE_CHECKING:
     from headrace.model.definitions import Project
@@ -29,11 +30,12 @@ class Disk:
         """Return what changes when a file is edited, added or removed."""
         folder = self.config.folder
         found = []
-        for file in sorted([*folder.glob("*.sql"), folder / FILE]):
+        for file in [folder / FILE, *definition_files(folder)]:
             try:
                 status = file.stat()
-            except FileNotFoundError:
-                continue  # removed in between: the next look differs
+            except OSError:
+                found.append((file.name, 0, 0, 0))  # gone, or not readable: a link to nothing
+                continue
             found.append((file.name, status.st_mtime_ns, status.st_size, status.st_ino))
         return tuple(found)
 

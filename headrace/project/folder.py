@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.errors import DefinitionError, UsageError
-from headrace.project.checking import check_project, read_sources
+from headrace.project.checking import check_project
 from headrace.project.config import FILE, Config
+from headrace.project.sources import read_sources
 
 if TYPE_CHECKING:
     from headrace.model.definitions import Project

@@ -4,6 +4,7 @@ Promises:
 - Files are judged once they have stood still for a look: an editor may write them in pieces.
 - Definitions that are refused, here or by Spark, change nothing: those that run go on, and the log
   says why.
+- A look that fails is logged and repeated; it never stops the engine.
 - Nothing is dropped: edits that remove a definition wait for a restart, and so do settings.
 - What is applied is applied between two turns, as at a restart: edited views are built anew beside
   the old ones, which serve until the new ones are level.
@@ -12,7 +13,7 @@ Promises:
 import logging
 import threading
 
-from headrace.errors import DefinitionError
+from headrace.errors import DefinitionError, HeadraceError
 from headrace.model.definitions import Project
 from headrace.observe.drift import RESTART, Drift
 from headrace.project.disk import Signature
@@ -27,7 +28,7 @@ ADVICE = "restart, or `headrace run --watch`"
 
 
 class DefinitionsWatch(threading.Thread):
-    """Looks at the files every second until `stop` is set; `check` raises what stopped it.
+    """Looks at the files every second until `stop` is set; `take` raises what stopped it before.
 
     `pause` is set when the engine is to be stopped: at the end, or because `take` has edits.
     """
@@ -49,6 +50,7 @@ class DefinitionsWatch(threading.Thread):
         self._seen: Signature | None = None  # at the last look
         self._judged: Signature | None = None
         self._differed = False
+        self._failed = ""  # how the last look failed
         self._edits: Project | None = None
         self._failure: BaseException | None = None
 
@@ -56,7 +58,7 @@ class DefinitionsWatch(threading.Thread):
         """Look again and again."""
         try:
             while not self._stop_event.wait(self._look_seconds):
-                self._look()
+                self._try_look()
         except BaseException as error:  # noqa: BLE001 - the thread that runs the engine raises it
             self._failure = error
         self.pause.set()
@@ -71,6 +73,17 @@ class DefinitionsWatch(threading.Thread):
             if self._stop_event.is_set():
                 self.pause.set()
         return edits
+
+    def _try_look(self) -> None:
+        try:
+            self._look()
+        except (HeadraceError, OSError) as error:
+            self._judged = None
+            if str(error) != self._failed:  # once, not every second
+                logger.warning("definitions cannot be compared now, trying again: %s", error)
+            self._failed = str(error)
+        else:
+            self._failed = ""
 
     def _look(self) -> None:
         signature = self._served.disk.signature()

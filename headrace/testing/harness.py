@@ -30,6 +30,7 @@ from headrace.ledger.laws import totals_of
 from headrace.log import EmbeddedLog, Log, Partition, Range, records
 from headrace.model.definitions import Project, Stream
 from headrace.observe.audit import Audit, audit, export_of
+from headrace.project.folder import read_definitions
 from headrace.project.settings import Settings
 from headrace.reference.streams import Record, read_stream
 from headrace.schema.json_strict import Dead, decode_strict
@@ -296,7 +297,7 @@ def _parse(definitions: str | Path | Project) -> Project:
     if isinstance(definitions, Project):
         return definitions
     if isinstance(definitions, Path):
-        return parse_project({file.name: file.read_text() for file in definitions.glob("*.sql")})
+        return read_definitions(definitions)
     return _parse_text(definitions)
 
 

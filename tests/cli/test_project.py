@@ -195,3 +195,18 @@ def test_run_prints_every_problem_and_starts_nothing(tmp_path: Path, headrace: R
     assert lines[4:6] == ["  2 | DROP x;", "    | ^"]
     assert lines[9] == "3 problems; nothing was started"
     assert not (folder / ".headrace").exists()
+
+
+def test_a_file_that_cannot_be_read_is_a_problem_like_any_other(
+    tmp_path: Path, headrace: Run
+) -> None:
+    folder = write(tmp_path, "", a=STREAM)
+    (folder / ".#a.sql").symlink_to("somebody@host.4711")  # Emacs: a.sql is being edited
+    assert len(open_project(folder).definitions.streams) == 1
+    (folder / "x.sql").mkdir()
+    assert problems(folder) == [
+        "x.sql:1:1: cannot be read: Is a directory; make it a readable file, or remove or rename it"
+    ]
+    answer = headrace("check", "-p", folder)
+    assert (answer.code, answer.err) == (1, "")
+    assert "error: x.sql:1:1: cannot be read: Is a directory" in answer.out
