@@ -15,7 +15,15 @@ from dataclasses import dataclass, field
 from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Project, Sink, Stream, View
 from headrace.model.validate import taken_fault, validate_project
-from headrace.sql.creating import MATERIALIZED_VIEW, SINK, STREAM, Kind, accept_create, created_name
+from headrace.sql.creating import (
+    MATERIALIZED_VIEW,
+    SINK,
+    STREAM,
+    Kind,
+    accept_create,
+    created_name,
+    may_create_stream,
+)
 from headrace.sql.queries import Unbound, bind_queries, is_derived, read_named_query
 from headrace.sql.query.expressions.scopes import Relation
 from headrace.sql.query.reading.trees import Tree
@@ -41,12 +49,14 @@ _FROM_SINK = "{0} is a sink, which only writes; read what {1} reads"
 class Reading:
     """What files say: all that could be read of it, and every problem of it.
 
-    `sound` are the views that have no problem of their own.
+    `sound` are the views that have no problem of their own, `doubtful` the streams that have one.
     """
 
     project: Project
     problems: tuple[Problem, ...]
     sound: tuple[View, ...]
+    doubtful: tuple[Stream, ...]
+    misses_streams: bool  # there may be streams that could not be read at all
     warnings: tuple[Problem, ...]  # of sound queries: what may surprise
     hints: tuple[Problem, ...]  # and what could be written better
     statements: int  # how many there are, refused ones included
@@ -91,6 +101,8 @@ class _Files:
     first: dict[str, Statement] = field(default_factory=dict)  # that has each name
     unknown: Unknown = field(default_factory=Unknown)
     sound: list[View] = field(default_factory=list)
+    doubtful: list[Stream] = field(default_factory=list)
+    misses_streams: bool = False
     warnings: list[Problem] = field(default_factory=list)
     hints: list[Problem] = field(default_factory=list)
 
@@ -103,6 +115,7 @@ class _Files:
             except Refused as refused:
                 self._note(statement, None)
                 self.problems += refused.problems
+                self.misses_streams |= may_create_stream(statement)
         # As leaves: the first of two streams of one name, like everywhere else.
         leaves = {stream.name: stream for stream in reversed(self.streams)}
         queries, written = bind_queries(
@@ -124,6 +137,8 @@ class _Files:
             project,
             problems,
             tuple(self.sound),
+            tuple(self.doubtful),
+            self.misses_streams or not self.whole,
             tuple(dict.fromkeys(self.warnings)),
             tuple(dict.fromkeys(self.hints)),
             len(statements),
@@ -158,8 +173,10 @@ class _Files:
             self.sinks.append(sink)
             self._note(statement, Unreadable(name, _FROM_SINK.format(name, sink.view)))
         elif kind is STREAM and not is_derived(cursor):
+            before = len(self.problems)
             stream, sound = read_stream(statement, cursor, self.problems)
             self.streams.append(stream)
+            self.doubtful += [stream] if len(self.problems) > before else []
             # A stream whose columns are in doubt would make its readers look wrong too.
             self._note(statement, Relation.of_stream(stream, None) if sound else None)
         else:

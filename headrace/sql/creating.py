@@ -6,7 +6,7 @@ from itertools import pairwise
 from headrace.sql.statements import Cursor, Statement
 from headrace.sql.text import word
 
-__all__ = ["Kind", "accept_create", "created_name"]
+__all__ = ["Kind", "accept_create", "created_name", "may_create_stream"]
 
 _KNOWN = (
     "write CREATE STREAM ..., CREATE VIEW ... AS SELECT ..., CREATE MATERIALIZED VIEW ... AS "
@@ -36,6 +36,7 @@ _CREATE_REFUSED = {
     "TEMPORARY": "temporary definitions are not supported; remove TEMPORARY",
     "TEMP": "temporary definitions are not supported; remove TEMP",
 }
+_FIRST_WORDS = 4  # CREATE OR REPLACE STREAM
 _TABLE_AS = (
     "a table that a query keeps up to date is a view; write CREATE MATERIALIZED VIEW {} AS SELECT "
     "..."
@@ -91,6 +92,12 @@ def created_name(statement: Statement) -> str | None:
     cursor.accept("IF", "NOT", "EXISTS")
     token = cursor.peek()
     return None if token is None else str(token.text)
+
+
+def may_create_stream(statement: Statement) -> bool:
+    """Tell whether a statement that was refused may have been meant to define a stream."""
+    first = {word(token) for token in statement.tokens[:_FIRST_WORDS]}
+    return not first.isdisjoint(("STREAM", "SOURCE", "TABLE"))
 
 
 def _has_query(statement: Statement) -> bool:

@@ -91,7 +91,7 @@ def test_lines_may_have_a_byte_order_mark_and_any_ends_and_be_compressed(
     if compressed:  # two members, as of two files joined
         data = gzip.compress(data[:20]) + gzip.compress(data[20:])
     answer = append(headrace, shop, "sales.jsonl", data)
-    assert "left out 1 empty lines" in answer.err
+    assert "left out 1 empty line\n" in answer.err
     assert stored(shop) == {b"1": lines[0], b"2": lines[1]}
 
 
@@ -140,6 +140,17 @@ def test_what_is_no_text_is_refused_with_what_to_do(
     answer = append(headrace, shop, name, data)
     assert answer.code == 2
     assert told in answer.err
+    assert stored(shop) == {}
+
+
+@pytest.mark.parametrize("options", [("--key-field", "InvoiceNo"), ("--key", "k"), ("--no-key",)])
+def test_a_csv_is_looked_at_whatever_the_keys_are(
+    shop: Path, headrace: Run, options: tuple[str, ...]
+) -> None:
+    refused = append(headrace, shop, "a.jsonl", HEADER + ROWS, *options)
+    assert (refused.code, "this looks like the header of a CSV file" in refused.err) == (2, True)
+    refused = append(headrace, shop, "a.csv", ROWS, *options)
+    assert (refused.code, "the header has none of the fields" in refused.err) == (2, True)
     assert stored(shop) == {}
 
 

@@ -109,9 +109,9 @@ def test_a_key_that_records_lack_is_counted_and_told(shop: Path, headrace: Run) 
     answer = append(headrace, shop, lines)
     assert answer.rows[0]["without_key"] == 4
     told = headrace("append", "orders", shop / "lines", "-p", shop)
-    assert "4 of 5 records have no id to be read as their key" in told.err
+    assert "4 of 5 records have no field id, so they were stored without a key" in told.err
     named = headrace("append", "orders", shop / "lines", "--key-field", "$.a.b", "-p", shop)
-    assert "5 of 5 records have no $.a.b to be read as their key" in named.err
+    assert "5 of 5 records have no field $.a.b, so they were stored" in named.err
 
 
 def test_streams_with_different_keys_are_refused_until_one_is_chosen(
@@ -165,6 +165,49 @@ def test_a_log_without_definitions_can_be_appended_to(shop: Path, headrace: Run)
     assert append(headrace, shop, ["1", "2"], "--create").code == 0
     assert append(headrace, shop, ["3"]).code == 0
     assert len(stored(shop)) == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "CREATE MATERIALIZED VIEW v AS SELECT nope FROM orders;",
+        "CREATE MATERIALIZED VIEW v AS SELEC",
+        "CREATE STREAM others (id STRIN) WITH (topic = 'others');",
+        "CREATE STREAM others",
+        "DROP VIEW x;",
+        "CREATE VIEW v AS SELECT 'never closed",
+    ],
+)
+def test_a_mistake_in_another_definition_does_not_matter(
+    shop: Path, headrace: Run, other: str
+) -> None:
+    define(shop, stream("orders", "id STRING", "key = 'id'"))
+    (shop / "other.sql").write_text(other)
+    assert append(headrace, shop, ['{"id": "i"}']).code == 0
+    assert [key for _, key, _ in stored(shop)] == [b"i"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        stream("orders", "id STRIN", "key = 'id'"),
+        stream("orders", "id STRING", "key = 'nope'"),
+        "CREATE STREAM orders WITH (topic = 'orders');",
+        "CREAT STREAM orders (id STRING) WITH (key = 'id');",
+        "CREATE STREAM orders (id STRING) WITH (topic = 'orders",
+    ],
+)
+def test_a_key_in_doubt_is_refused_until_it_is_named(shop: Path, headrace: Run, text: str) -> None:
+    (shop / "orders.sql").write_text(text)
+    refused = append(headrace, shop, ['{"id": "i"}'], "--create")
+    assert refused.code == 2
+    assert "orders: the key of its records is not known, because its streams cannot be read: " in (
+        refused.err
+    )
+    assert ": orders.sql:1:" in refused.err
+    assert "--key-field, pass --key, or append without keys with --no-key" in refused.err
+    assert append(headrace, shop, ['{"id": "i"}'], "--key-field", "id", "--create").code == 0
+    assert [key for _, key, _ in stored(shop)] == [b"i"]
 
 
 # Programs.

@@ -117,20 +117,100 @@ def test_all_of_it_is_appended_again_on_demand(project: Path, headrace: Run, fil
 
 
 def test_stdin_goes_on_when_the_same_input_is_piped_again(project: Path, file: Path) -> None:
-    def pipe(*options: str, fault: str = "") -> Answer:
-        done = subprocess.run(
-            [sys.executable, "-c", SMALL, "4000", "append", "payments", "-p", project, *options],
-            input=file.read_text(),
-            capture_output=True,
-            text=True,
-            env={**os.environ, **({"HEADRACE_FAULT": fault} if fault else {})},
-            timeout=120,
-        )
+    text = file.read_text()
+    assert pipe(project, text, fault="log_after_decision:5").code == -signal.SIGKILL
+    assert pipe(project, text, "--resume").code == 0
+    assert sorted(stored_in(project)) == sorted(LINES)
+
+
+def pipe(project: Path, text: str, *options: str, fault: str = "") -> Answer:
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL, "4000", "append", "payments", "-p", project, *options],
+        input=text,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **({"HEADRACE_FAULT": fault} if fault else {})},
+        timeout=120,
+    )
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+LARGE = "x" * (2 << 20)
+
+
+@pytest.mark.parametrize("between", ["", "1\n2\n", LARGE], ids=["empty", "whole", "refused"])
+def test_a_pipe_that_stopped_goes_on_although_another_was_appended_since(
+    project: Path, between: str
+) -> None:
+    stopped = pipe(project, "\n".join([*LINES[:300], LARGE]))
+    assert stopped.code == 2
+    assert "Pipe the same input into `headrace append payments - --project" in stopped.err
+    assert 0 < len(stored_in(project)) <= 300
+    pipe(project, between)
+    resumed = pipe(project, "\n".join(LINES), "--resume")
+    assert resumed.code == 0, resumed.err
+    whole = sorted([*LINES, *(between.split() if between != LARGE else [])])
+    assert sorted(stored_in(project)) == whole
+    again = pipe(project, "\n".join(LINES), "--resume")
+    assert again.code == 2
+    assert "no append from a pipe to payments stopped in the middle" in again.err
+    assert sorted(stored_in(project)) == whole
+
+
+def test_of_two_pipes_that_stopped_the_newest_goes_on_first(project: Path) -> None:
+    first, second = ["1", "2"], ["3", "4"]
+    for line, _ in (first, second):
+        assert pipe(project, f"{line}\n{LARGE}").code == 2
+    other = pipe(project, "\n".join(first), "--resume")
+    assert other.code == 2
+    assert "Pipe the input of the append that stopped last; others go on after it." in other.err
+    for lines in (second, first):
+        assert pipe(project, "\n".join(lines), "--resume").code == 0
+    assert sorted(stored_in(project)) == ["1", "2", "3", "4"]
+
+
+def test_what_a_substituted_process_brings_is_gone_on_with_as_a_pipe(project: Path) -> None:
+    def append(*words: str) -> Answer:
+        headrace = f"{sys.executable} -m headrace.cli.main append payments"
+        command = f"{headrace} {' '.join(words)} -p {project}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
         return Answer(done.returncode, done.stdout, done.stderr)
 
-    assert pipe(fault="log_after_decision:5").code == -signal.SIGKILL
-    assert pipe("--resume").code == 0
-    assert sorted(stored_in(project)) == sorted(LINES)
+    stopped = append("<(printf '1\\n'; head -c 2000000 /dev/zero)")
+    assert stopped.code == 2
+    assert (
+        f"Pipe the same input into `headrace append payments - --project {project} --resume`"
+        in (stopped.err)
+    )
+    assert append("- --resume", "<<< $'1\\n2'").code == 0
+    assert sorted(stored_in(project)) == ["1", "2"]
+
+
+def test_nothing_stored_is_told_in_a_sentence(project: Path, headrace: Run, tmp_path: Path) -> None:
+    file = tmp_path / "lines"
+    file.write_bytes(b"x" * (2 << 20))
+    refused = headrace("append", "payments", file, "-p", project)
+    assert refused.err.endswith(
+        "\nNothing was stored. Correct this and run the same command again.\n"
+    )
+    file.write_bytes(b"1\n" + b"x" * (2 << 20))
+    refused = headrace("append", "payments", file, "-p", project)
+    assert f"Line 1 of {file} is stored, no other is." in refused.err
+    assert refused.err.endswith("--resume` goes on behind it.\n")
+
+
+def test_the_command_to_go_on_has_the_options_of_the_run_that_stopped(
+    project: Path, headrace: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "lines"
+    file.write_bytes(b"1\n" + b"x" * (2 << 20))
+    headrace("append", "payments", file, "--key", "a b", "-p", project)
+    go_on = f"headrace append payments {file} --project {project} --key 'a b' --resume"
+    for options in ((), ("--no-key",)):
+        refused = headrace("append", "payments", file, *options, "-p", project)
+        assert f"stored 1 record. To append the others: `{go_on}`" in refused.err
+    other = headrace("append", "payments", file, "--resume", "-p", project)
+    assert f"had --key 'a b'. Use the same ones: `{go_on}`." in other.err
 
 
 def test_ctrl_c_tells_which_lines_are_stored(project: Path, headrace: Run, tmp_path: Path) -> None:
@@ -220,9 +300,11 @@ def test_a_file_that_grew_goes_on_and_one_that_changed_is_refused(
         file.write_text(changed)
         refused = headrace(*resume)
         assert refused.code == 2
-        assert "the first 3 records are no longer those that were appended" in refused.err
+        assert (
+            "the records it begins with are not the 3 that were appended to payments" in refused.err
+        )
     other = headrace(*resume, "--key", "k")
-    assert (other.code, "had no options; go on with the same" in other.err) == (2, True)
+    assert (other.code, "had no options. Use the same ones: `headrace" in other.err) == (2, True)
     assert len(stored_in(project)) == 3
 
 

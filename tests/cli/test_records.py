@@ -82,7 +82,7 @@ def test_records_without_keys_go_where_they_are_told(
 ) -> None:
     (tmp_path / "lines").write_bytes(b"1\n\n2\n")
     arguments = ("append", "payments", tmp_path / "lines", "-p", project)
-    assert "left out 1 empty lines" in headrace(*arguments, "--partition", 2).err
+    assert "left out 1 empty line\n" in headrace(*arguments, "--partition", 2).err
     headrace(*arguments, "--partition", 2, "--key", "k")
     shown = headrace("tail", "payments", "--json", "--from", 1, "-n", 2, "-p", project).rows
     assert [(row["offset"], row["key"], row["value"]) for row in shown] == [

@@ -1,10 +1,6 @@
 """`headrace append`: records into the log."""
 
-import os
-import shlex
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,11 +8,13 @@ import typer
 from headrace.cli.folder import ProjectOption, find_config, project_log
 from headrace.cli.log.topics import TopicArgument
 from headrace.cli.output import JsonOption, note, show_json, show_text
-from headrace.errors import TopicExists, TopicNotFound, UsageError
+from headrace.cli.quantities import counted
+from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from headrace.cli.log.appending import Keys, Tally
-    from headrace.cli.log.runs import Slot, Task, Told
+    from headrace.cli.log.request import Request
+    from headrace.cli.log.runs import Run, Slot, Task, Told
     from headrace.log import Log
     from headrace.model.definitions import Stream
     from headrace.project.config import Config
@@ -64,7 +62,12 @@ def append(
     ] = False,
     partition: Annotated[int | None, typer.Option(min=0, help="Append to this one.")] = None,
     create: Annotated[
-        bool, typer.Option("--create", help="Make the topic if it is missing (a stream's is).")
+        bool,
+        typer.Option(
+            "--create",
+            help="Create the topic if it is missing. Topics of streams are created without this "
+            "option.",
+        ),
     ] = False,
     partitions: Annotated[int | None, typer.Option(min=1, help="Of a new topic.")] = None,
     json: JsonOption = False,
@@ -78,6 +81,8 @@ def append(
         raise UsageError("--resume and --again exclude each other; pass one of them")
     if format not in FORMATS:
         raise UsageError(f"--format {format}: write one of {', '.join(FORMATS)}")
+    from headrace.cli.log.request import Request  # loads Arrow
+
     request = Request(
         topic,
         file,
@@ -93,8 +98,10 @@ def append(
     )
     headers = [_header(text) for text in request.headers]
     config = find_config(project)
+    from headrace.cli.log.streams import ensure_topic
+
     with project_log(config) as log:
-        streams = _ensure_topic(log, config, request, create, partitions)
+        streams = ensure_topic(log, config, request, create=create, partitions=partitions)
         if tombstone:
             found = _append_tombstone(log, topic, str(key), headers, partition)
         else:
@@ -106,83 +113,25 @@ def append(
         f"{place['partition']}@{place['start']}..{place['end'] - 1}"
         for place in found["partitions"]
     )
-    show_text(f"appended {found['records']:,} records to {topic}" + (places and f": {places}"))
+    appended = counted(found["records"], "record")
+    show_text(f"appended {appended} to {topic}" + (places and f": {places}"))
     if found["stored_before"]:
-        note(f"{found['stored_before']:,} records were stored before")
+        before = found["stored_before"]
+        note(f"{counted(before, 'record')} {'was' if before == 1 else 'were'} stored before")
     if found["empty_lines"]:
-        note(f"left out {found['empty_lines']:,} empty lines")
+        note(f"left out {counted(found['empty_lines'], 'empty line')}")
     if found["without_key"] and found["key"] is not None:
-        note(
-            f"{found['without_key']:,} of {found['records']:,} records have no {found['key']} to "
-            f"be read as their key: they have no key, and went to any partition"
-        )
+        note(_without_key(found, spread=partition is None))
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is to be appended, and how, as it was written."""
-
-    topic: str
-    file: str
-    project: str | None
-    key: str | None
-    key_field: str | None
-    no_key: bool
-    format: str
-    resume: bool
-    again: bool
-    headers: tuple[str, ...]
-    partition: int | None
-
-    @property
-    def options(self) -> list[str]:
-        """What decides how a line becomes a record: with other ones a run does not go on."""
-        found = [] if self.key is None else ["--key", self.key]
-        found += [] if self.key_field is None else ["--key-field", self.key_field]
-        found += ["--no-key"] if self.no_key else []
-        found += [] if self.format == "auto" else ["--format", self.format]
-        found += [] if self.partition is None else ["--partition", str(self.partition)]
-        return found + [word for text in self.headers for word in ("--header", text)]
-
-    def command(self, option: str) -> str:
-        """Return the command to paste that appends the same with one more option."""
-        where = [] if self.project is None else ["--project", self.project]
-        words = ["headrace", "append", self.topic, self.file, *where, *self.options, option]
-        return " ".join(map(shlex.quote, words))
-
-
-def _ensure_topic(
-    log: "Log", config: "Config", request: Request, create: bool, partitions: int | None
-) -> "tuple[Stream, ...]":
-    """Make the topic if it is missing, and return the streams that read it.
-
-    Definitions are read for the key and for the topic only, so those who say both do without.
-    """
-    from headrace.log import DEFAULT_PARTITIONS
-
-    streams: tuple[Stream, ...] = ()
-    if request.key is None and request.key_field is None and not request.no_key:
-        streams = _streams(config)
-    try:
-        log.topic(request.topic)
-    except TopicNotFound as error:
-        streams = streams or (() if create else _streams(config))
-        if not create and all(stream.topic != request.topic for stream in streams):
-            known = ", ".join(sorted({stream.topic for stream in streams})) or "none"
-            raise TopicNotFound(
-                f"{request.topic}: no such topic, and no stream reads it (those of the project "
-                f"read {known}). To make it, pass --create."
-            ) from error
-        with suppress(TopicExists):  # another process was faster
-            log.create_topic(request.topic, partitions=partitions or DEFAULT_PARTITIONS)
-    return tuple(stream for stream in streams if stream.topic == request.topic)
-
-
-def _streams(config: "Config") -> "tuple[Stream, ...]":
-    from headrace.project.folder import read_definitions
-
-    # A project may have a log and no definitions.
-    return read_definitions(config.folder).streams if any(config.folder.glob("*.sql")) else ()
+def _without_key(found: dict[str, Any], *, spread: bool) -> str:
+    has = "has" if found["records"] == 1 else "have"
+    was = "it was" if found["without_key"] == 1 else "they were"
+    return (
+        f"{found['without_key']:,} of {counted(found['records'], 'record')} {has} no field "
+        f"{found['key']}, so {was} stored without a key"
+        f"{' and spread over the partitions' if spread else ''}"
+    )
 
 
 def _header(text: str) -> dict[str, Any]:
@@ -210,20 +159,18 @@ def _append_tombstone(
 def _append_source(
     log: "Log",
     config: "Config",
-    request: Request,
+    request: "Request",
     streams: "tuple[Stream, ...]",
     headers: list[dict[str, Any]],
 ) -> dict[str, Any]:
     from headrace.cli.log.appending import Appending
-    from headrace.cli.log.runs import Task, Told, take_slot
-    from headrace.cli.log.sources import STDIN, open_source
+    from headrace.cli.log.runs import Told, take_slot
+    from headrace.cli.log.sources import open_source
     from headrace.schema.json_places import steps_of
 
     keys, place = _keys(streams, request)
     fields = {str(steps_of(column)[0]) for stream in streams for column in stream.columns}
-    is_file = request.file != "-" and Path(request.file).is_file()  # no pipe, which has no name
-    origin = os.path.abspath(request.file) if is_file else STDIN
-    task = Task(str(config.log), request.topic, origin, shlex.join(request.options))
+    task = request.task(str(config.log))
     with open_source(
         request.file, format=request.format, topic=request.topic, fields=fields
     ) as source:
@@ -235,10 +182,11 @@ def _append_source(
             headers=headers,
             partition=request.partition,
             resume=request.command("--resume"),
-            is_file=is_file,
+            is_file=request.is_file,
         )
-        alone = is_file and not request.again
-        with take_slot(config.runtime / "appends", task, alone=alone) as slot:
+        alone = request.is_file and not request.again
+        fits = partial(_fits, log, request)
+        with take_slot(config.runtime / "appends", task, alone=alone, fits=fits) as slot:
             stored = _stored(log, slot, task, request)
             if stored is None:
                 slot.begin(task)
@@ -249,23 +197,26 @@ def _append_source(
     return _found(tally, stored.records, place)
 
 
-def _stored(log: "Log", slot: "Slot", task: "Task", request: Request) -> "Told | None":
-    """Return what to go on behind, None to begin anew. UsageError: which, has to be said."""
-    from headrace.cli.log.sources import STDIN
+def _fits(log: "Log", request: "Request", run: "Run") -> bool:
+    """Tell whether an earlier run of the same input is the one to go on with, or to forget.
 
-    earlier = slot.run if slot.run is not None and slot.run.task.is_same_input(task) else None
+    Of a file it is the newest. What came through a pipe has no name: only a run that stopped in the
+    middle can go on, and a new one must not take its place.
+    """
+    if request.is_file:
+        return True
+    stopped = not run.finished and run.stored_records(log) > 0
+    return stopped == request.resume
+
+
+def _stored(log: "Log", slot: "Slot", task: "Task", request: "Request") -> "Told | None":
+    """Return what to go on behind, None to begin anew. UsageError: which, has to be said."""
+    earlier = slot.earlier
     if request.resume:
         if earlier is None:
-            raise UsageError(
-                f"{request.file}: no earlier append of it to {request.topic} is known in this "
-                f"project, so there is nothing to go on with. Append it without --resume."
-            )
+            raise _nothing_to_resume(request)
         if earlier.task.options != task.options:
-            raise UsageError(
-                f"{request.file}: the earlier append to {request.topic} had "
-                f"{earlier.task.options or 'no options'}; go on with the same, so that every "
-                f"record is made alike."
-            )
+            raise _other_options(earlier, request)
         stored = earlier.stored(log)
         if stored.records < earlier.before.records:
             raise UsageError(
@@ -274,19 +225,41 @@ def _stored(log: "Log", slot: "Slot", task: "Task", request: Request) -> "Told |
                 f"--resume."
             )
         return stored
-    if earlier is None or earlier.finished or request.again or task.source == STDIN:
+    if earlier is None or earlier.finished or request.again or not request.is_file:
         return None
     stored = earlier.stored(log)
     if stored.records == 0:
         return None
+    go_on = request.command("--resume", options=earlier.task.written_options)
     raise UsageError(
         f"{request.file}: an earlier append to {request.topic} stopped after it had stored "
-        f"{stored.records:,} records. To append the others: `{request.command('--resume')}`. To "
-        f"append all of them once more: `{request.command('--again')}`."
+        f"{counted(stored.records, 'record')}. To append the others: `{go_on}`. To append all of "
+        f"them once more: `{request.command('--again')}`."
     )
 
 
-def _keys(streams: "tuple[Stream, ...]", request: Request) -> "tuple[Keys, str | None]":
+def _nothing_to_resume(request: "Request") -> UsageError:
+    if request.is_file:
+        return UsageError(
+            f"{request.file}: no earlier append of it to {request.topic} is known in this project, "
+            f"so there is nothing to go on with. Append it without --resume."
+        )
+    return UsageError(
+        f"no append from a pipe to {request.topic} stopped in the middle, so there is nothing to "
+        f"go on with. Append without --resume."
+    )
+
+
+def _other_options(earlier: "Run", request: "Request") -> UsageError:
+    options = earlier.task.written_options
+    had = f"{request.file}: the earlier append to {request.topic} had"
+    if options is None:
+        return UsageError(f"{had} other options. Use the options of that append.")
+    command = request.command("--resume", options=options)
+    return UsageError(f"{had} {options or 'no options'}. Use the same ones: `{command}`.")
+
+
+def _keys(streams: "tuple[Stream, ...]", request: "Request") -> "tuple[Keys, str | None]":
     """Return what gives records their keys, and the place that these are read from."""
     import pyarrow as pa
 

@@ -73,6 +73,7 @@ class Appending:
         self._headers = pa.scalar(headers or None, APPENDS.field("headers").type)
         self._partition = partition
         self._resume = f"`{resume}`" if is_file else f"Pipe the same input into `{resume}`: it"
+        self._is_file = is_file
         self._digest = Digest()
         self._tally = Tally()
         self._turn = emptiest(log.extents(topic))
@@ -113,11 +114,13 @@ class Appending:
         return self._source.batches
 
     def _changed(self, stored: Told) -> UsageError:
-        name = self._source.name
+        advice = "Restore it; or append all of it with --again."
+        if not self._is_file:
+            advice = "Pipe the input of the append that stopped last; others go on after it."
         return UsageError(
-            f"{name}: the first {stored.records:,} records are no longer those that were appended "
-            f"to {self._topic.name}, so this is not the input to go on with, and nothing was "
-            f"appended. Restore it; or append all of it with --again."
+            f"{self._source.name}: the records it begins with are not the {stored.records:,} "
+            f"that were appended to {self._topic.name}, so this is not the input to go on "
+            f"with, and nothing was appended. {advice}"
         )
 
     def _append(self, slot: Slot, lines: Lines) -> None:
@@ -172,20 +175,24 @@ class Appending:
         """Return which lines are stored, and how to go on."""
         assert slot.run is not None
         before, after = slot.run.before, slot.run.after
-        name, nouns = self._source.name, f"{self._source.noun}s"
         try:
             stored = slot.run.stored(self._log)
         except HeadraceError:
-            known = f"{nouns.capitalize()} 1 to {before.line:,} of {name} are stored; whether"
-            if before.line == 0:
-                known = "Whether"
+            open_lines = f"{self._source.noun}s {before.line + 1:,} to {after.line:,}"
+            known = f"{self._stored_lines(before.line)}; whether" if before.line else "Whether"
             return (
-                f"{known} {nouns} {before.line + 1:,} to {after.line:,} are stored, the log cannot "
-                f"be asked now. {self._resume} finds out, and goes on behind what is stored."
+                f"{known} {open_lines} are stored, the log cannot be asked now. {self._resume} "
+                f"finds out, and goes on behind what is stored."
             )
         if stored.records == 0:
-            return f"Nothing of {name} is stored by this append; when that is mended, run it again."
+            return "Nothing was stored. Correct this and run the same command again."
         return (
-            f"{nouns.capitalize()} 1 to {stored.line:,} of {name} are stored, no other is. "
-            f"{self._resume} goes on behind them."
+            f"{self._stored_lines(stored.line)}, no other is. {self._resume} goes on behind "
+            f"{'it' if stored.line == 1 else 'them'}."
         )
+
+    def _stored_lines(self, last: int) -> str:
+        noun = self._source.noun.capitalize()
+        if last == 1:
+            return f"{noun} 1 of {self._source.name} is stored"
+        return f"{noun}s 1 to {last:,} of {self._source.name} are stored"

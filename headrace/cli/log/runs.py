@@ -14,7 +14,8 @@ Promises:
 - A slot belongs to one process at a time, and its epochs and sequences only grow: they are synced
   before a run appends anything.
 - A run that stopped, or finished, is known until MAX_SLOTS others took place since; those that
-  finished are forgotten first.
+  finished are forgotten first. A file has one run, the newest; stdin is another input each time, so
+  a run of it that stopped is kept beside the newer ones until it went on.
 - Everything is written in place, so that a run can go on and end on a full disk.
 """
 
@@ -22,7 +23,7 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -94,6 +95,11 @@ class Task:
             if len(json.dumps(text)) > MAX_TEXT:
                 object.__setattr__(self, name, xxhash.xxh3_128_hexdigest(text.encode()))
 
+    @property
+    def written_options(self) -> str | None:
+        """The options as they were written; None if they were too long to be kept."""
+        return self.options if not self.options or self.options.startswith("-") else None
+
     def is_same_input(self, other: "Task") -> bool:
         """Whether only the options differ."""
         return replace(self, options="") == replace(other, options="")
@@ -135,12 +141,16 @@ class Run:
 
 
 class Slot:
-    """A file that this process holds, and the run that it tells of."""
+    """A file that this process holds, and the run that it tells of.
 
-    def __init__(self, path: Path, descriptor: int, run: Run | None) -> None:
+    `earlier` is that run if it is one of the same task, to go on with; None: there is none.
+    """
+
+    def __init__(self, path: Path, descriptor: int, run: Run | None, *, takes: bool) -> None:
         self._path = path
         self._descriptor = descriptor
         self.run = run
+        self.earlier = run if takes else None
 
     def begin(self, task: Task) -> Run:
         """Begin a new run; what is known of the one before it is forgotten. DiskFull."""
@@ -191,19 +201,34 @@ def _read(descriptor: int) -> Run | None:
 
 
 @contextmanager
-def take_slot(folder: Path, task: Task, *, alone: bool) -> Iterator[Slot]:
-    """Hold the slot of the newest run of this input into this topic, else a free one. DiskFull.
+def take_slot(
+    folder: Path, task: Task, *, alone: bool, fits: Callable[[Run], bool] = lambda _: True
+) -> Iterator[Slot]:
+    """Hold the slot of the newest run of this input that fits, else a free one. DiskFull.
 
+    `earlier` of the slot is that run. What does not fit is left as it is while there are others.
     UsageError: `alone`, and a run of the same input is under way.
     """
     with disk_errors(folder):
         make_folder(folder)
     with locked(folder / "lock"), disk_errors(folder):
-        chosen = _choose(folder, task, alone=alone)
+        wanted = _Wanted(task, fits)
+        chosen = _choose(folder, wanted, alone=alone)
     try:
-        yield Slot(chosen.path, chosen.descriptor, chosen.run)
+        yield Slot(chosen.path, chosen.descriptor, chosen.run, takes=wanted.takes(chosen.run))
     finally:
         os.close(chosen.descriptor)
+
+
+class _Wanted(NamedTuple):
+    """Which runs may be taken up, or forgotten, by a new one."""
+
+    task: Task
+    fits: Callable[[Run], bool]
+
+    def takes(self, run: Run | None) -> bool:
+        """Tell whether it is such a run."""
+        return run is not None and run.task.is_same_input(self.task) and self.fits(run)
 
 
 class _Held(NamedTuple):
@@ -213,24 +238,25 @@ class _Held(NamedTuple):
     descriptor: int
     run: Run | None
 
-    def rank(self, task: Task) -> tuple[int, int]:
+    def rank(self, wanted: _Wanted) -> tuple[int, int]:
         """Return what is smaller for a slot that is rather to be used."""
         age = os.fstat(self.descriptor).st_mtime_ns
-        if self.run is not None and self.run.task.is_same_input(task):
+        if wanted.takes(self.run):
             return 0, -age
         return (1 if self.run is None or self.run.finished else 2), age
 
 
-def _choose(folder: Path, task: Task, *, alone: bool) -> _Held:
+def _choose(folder: Path, wanted: _Wanted, *, alone: bool) -> _Held:
     numbers = [int(file.name) for file in folder.iterdir() if file.name.isdigit()]
     held: list[_Held] = []
     chosen: _Held | None = None
     try:
         for number in numbers:
-            held += _try_hold(folder / str(number), task, alone=alone)
-        best = min(held, key=lambda each: each.rank(task), default=None)
-        if best is not None and (best.rank(task)[0] == 0 or len(numbers) >= MAX_SLOTS):
-            chosen = best
+            held += _try_hold(folder / str(number), wanted.task, alone=alone)
+        ranks = [each.rank(wanted) for each in held]
+        best = min(range(len(held)), key=ranks.__getitem__, default=None)
+        if best is not None and (ranks[best][0] == 0 or len(numbers) >= MAX_SLOTS):
+            chosen = held[best]
         else:
             chosen = _make(folder / str(max(numbers, default=-1) + 1))
     finally:
