@@ -18,7 +18,7 @@ is proved of records that nobody has read.
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 
 from pyspark.sql import SparkSession
 
-from headrace.errors import AuditFailed, AuditIncomplete, EngineError
+from headrace.errors import AuditFailed, AuditIncomplete, EngineError, PositionLost, TopicNotFound
 from headrace.ledger.entries import (
     Counters,
     Owner,
@@ -35,7 +35,8 @@ from headrace.ledger.entries import (
     side_producer,
 )
 from headrace.ledger.laws import broken_laws, totals_of
-from headrace.log.base import Log, Partition
+from headrace.log.base import Extent, Log, Partition
+from headrace.observe.gone import gone_text
 from headrace.observe.ledger import (
     check_nothing_went,
     check_records_are_there,
@@ -188,12 +189,20 @@ class _Auditor:
                 units = _positions(ledger.snapshot)
             for topic in {topic for unit in units for topic in unit.topics().values()}:
                 if all(partition.topic != topic for partition in ends):
-                    extents = self.log.extents(topic).items()
+                    extents = self._extents(topic, units).items()
                     ends |= {place: extent.end_offset for place, extent in extents}
             behind = tuple(text for unit in units for text in _unread(unit, ends))
             if not behind or time.monotonic() >= deadline:
                 return behind
             time.sleep(_LOOK_AGAIN_SECONDS)
+
+    def _extents(self, topic: str, units: Sequence[Position]) -> Mapping[Partition, Extent]:
+        try:
+            return self.log.extents(topic)
+        except TopicNotFound as error:
+            read = {place: offset for unit in units for (_, place), offset in unit.ends().items()}
+            records = sum(offset for place, offset in read.items() if place.topic == topic)
+            raise PositionLost(gone_text(topic, records)) from error
 
     @contextmanager
     def _exported(self, table: str | None) -> Iterator[Exported]:

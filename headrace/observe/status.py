@@ -20,6 +20,7 @@ from headrace.ledger.entries import (
 from headrace.ledger.laws import EXPANDED_COUNTERS, STREAM_COUNTERS, VIEW_COUNTERS, totals_of
 from headrace.log.base import Extent, Log, Partition
 from headrace.observe.drift import Drift
+from headrace.observe.gone import TopicsRead
 from headrace.observe.placing import placing_warnings
 from headrace.project.settings import Settings
 from headrace.store.base import Snapshot
@@ -184,7 +185,9 @@ def take_status(
     ends = {topic: log.extents(topic) for topic in read & _known_topics(log)}
     streams: list[StreamStatus] = []
     views: list[ViewStatus] = []
+    positions = TopicsRead()
     for held in holdings:
+        positions.add(held, topics[held.owner], progress[held.unit])
         partitions = _partitions(topics[held.owner], progress[held.unit], ends)
         lag = sum(each.lag_records for each in partitions)
         counted = counters.get(held.owner, {})
@@ -248,7 +251,10 @@ def take_status(
         settings,
         tuple(_operators(snapshot)),
         snapshot.written_count(),
-        placing_warnings(log, [stream_of(h, h.name) for h in holdings if h.kind == "stream"]),
+        (
+            *positions.warnings(ends),
+            *placing_warnings(log, [stream_of(h, h.name) for h in holdings if h.kind == "stream"]),
+        ),
         engine,
         definitions,
     )
