@@ -1,5 +1,7 @@
 """With no engine running the command line opens the store itself, under the same rules."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,9 +64,10 @@ def test_status_is_told_without_an_engine(with_store: Path, headrace: Run) -> No
 
 
 CURE = (
-    "Nothing is lost, since the log has every record: stop the engine, move the store's files away "
-    "(`mkdir damaged && mv .headrace/store.duckdb* damaged/`, unless headrace.toml names another "
-    "place), and `headrace run` builds them anew from the log.\n"
+    "Stop the engine, move the store's files away (`mkdir damaged && mv .headrace/store.duckdb* "
+    "damaged/`, unless headrace.toml names another place), and `headrace run` builds the tables "
+    "again from the log. Rows made of records that the log's retention has removed cannot be built "
+    "again.\n"
 )
 
 
@@ -83,6 +86,41 @@ def test_a_damaged_store_is_told_with_its_cure(
     }
     file.write_bytes(damaged[how])
     answer = headrace(*command, "-p", with_store)
+    assert answer.code == 3
+    assert answer.err.startswith("error: the store is damaged: ")
+    assert answer.err.endswith(CURE)
+
+
+KILLED = """
+import os, signal, sys
+from headrace.store.duckdb.store import DuckDBStore
+store = DuckDBStore(sys.argv[1])
+store.begin_epoch()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize(
+    "how", ["changed", "changed at its end", "of another file", "cut", "garbage"]
+)
+@pytest.mark.parametrize("command", [("status",), ("sql", "SELECT count(*) FROM headrace.units")])
+def test_a_damaged_write_ahead_log_is_told_with_its_cure(
+    project: Path, headrace: Run, how: str, command: tuple[str, ...]
+) -> None:
+    """A store that was killed has its last commits there, here all of them."""
+    file = project / ".headrace/store.duckdb"
+    subprocess.run([sys.executable, "-c", KILLED, str(file)])
+    wal = file.with_name("store.duckdb.wal")
+    whole = wal.read_bytes()
+    damaged = {
+        "changed": whole[:4_000] + b"x" * 50 + whole[4_050:],
+        "changed at its end": whole[:-40] + b"x" * 20 + whole[-20:],
+        "of another file": whole[:30] + bytes([whole[30] ^ 1]) + whole[31:],
+        "cut": whole[: len(whole) // 2],
+        "garbage": b"no log",
+    }
+    wal.write_bytes(damaged[how])
+    answer = headrace(*command, "-p", project)
     assert answer.code == 3
     assert answer.err.startswith("error: the store is damaged: ")
     assert answer.err.endswith(CURE)

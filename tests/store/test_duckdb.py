@@ -118,7 +118,9 @@ def test_a_file_that_is_no_database_is_an_error(tmp_path: Path, read_only: bool)
 def test_a_database_of_somebody_else_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "store.duckdb"
     duckdb.connect(str(path)).close()
-    with pytest.raises(StoreError, match="format none, this one reads"):
+    with pytest.raises(
+        StoreError, match="has no ledger, so its write-ahead log is damaged or another"
+    ):
         DuckDBStore(path, read_only=True)
 
 

@@ -7,29 +7,35 @@ import duckdb
 
 from headrace.errors import DiskFull, StoreError
 
-__all__ = ["damage_of", "lacks_memory", "translate", "translated"]
+__all__ = ["damage_of", "damaged", "lacks_memory", "translate", "translated"]
 
 # What the system says when nothing more can be written; DuckDB passes it on within its own text.
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _NO_MEMORY = "failed to allocate data"
-# What DuckDB says of a file that is not as it wrote it.
+# What DuckDB says of a file that is not as it wrote it: the database, or its write-ahead log.
 _DAMAGED = (
     "Corrupt database file",
     "not a valid DuckDB database file",
     "Could not read enough bytes",
     "Serialization Error",
+    "Failure while replaying WAL file",
 )
 
 
 def damage_of(text: str) -> StoreError | None:
     """Return the error, with its cure, if what DuckDB said means that its file is damaged."""
-    if not any(sign in text for sign in _DAMAGED):
+    if _NO_MEMORY in text or not any(sign in text for sign in _DAMAGED):
         return None
+    return damaged(text)
+
+
+def damaged(what: str) -> StoreError:
+    """Return the error of a store that is damaged, with its cure."""
     return StoreError(
-        f"the store is damaged: {text}. Nothing is lost, since the log has every record: stop the "
-        f"engine, move the store's files away (`mkdir damaged && mv .headrace/store.duckdb* "
-        f"damaged/`, unless headrace.toml names another place), and `headrace run` builds them "
-        f"anew from the log."
+        f"the store is damaged: {what}. Stop the engine, move the store's files away (`mkdir "
+        f"damaged && mv .headrace/store.duckdb* damaged/`, unless headrace.toml names another "
+        f"place), and `headrace run` builds the tables again from the log. Rows made of records "
+        f"that the log's retention has removed cannot be built again."
     )
 
 

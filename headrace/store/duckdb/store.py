@@ -35,7 +35,7 @@ from headrace.log.base import Partition, Range
 from headrace.plan.tables import Table
 from headrace.store.duckdb.commit import blame_for_memory, count_commit, write_turn
 from headrace.store.duckdb.emission.sinks import emit_swaps, keep_known, set_sinks
-from headrace.store.duckdb.errors import lacks_memory, translated
+from headrace.store.duckdb.errors import damaged, lacks_memory, translated
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA, SCHEMA_VERSION
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
@@ -98,12 +98,18 @@ class DuckDBStore:
         return int(self._file.rows("SELECT schema_version FROM headrace.engine")[0][0])
 
     def _check_schema(self) -> None:
-        if (found := self._schema_version()) != SCHEMA_VERSION:
-            later = found is not None and found > SCHEMA_VERSION
+        if (found := self._schema_version()) is None:
+            # DuckDB passes over a write-ahead log that is cut, or no such log at all.
+            raise damaged(
+                f"{self.path} has no ledger, so its write-ahead log is damaged or another program "
+                f"made the file"
+            )
+        if found != SCHEMA_VERSION:
+            later = found > SCHEMA_VERSION
             advice = "Start the release that wrote it; or move" if later else "Move"
             raise StoreError(
                 f"{self.path}: written by {'a later' if later else 'another'} release (format "
-                f"{found or 'none'}, this one reads {SCHEMA_VERSION}). {advice} it away; `headrace "
+                f"{found}, this one reads {SCHEMA_VERSION}). {advice} it away; `headrace "
                 f"run` builds it anew from the log."
             )
 
