@@ -123,6 +123,7 @@ def _tell(stream: Stream, found: _Found) -> str | None:
         f"stream {stream.name}: duplicates can be missed, because records of one {stream.unique} "
         f"may stand in several partitions of {stream.topic}. Of {found.looked_at:,} records looked "
         f"at, the first and last of each partition, {', '.join(parts)}. Append with "
-        f"`headrace append {stream.topic}`, which uses the declared key; what is there stays as it "
-        f"is counted."
+        f"`headrace append {stream.topic}`, which uses the declared key, or the unique id of "
+        f"records without it. Records already in the log are not moved, and their counts do not "
+        f"change."
     )

@@ -1,13 +1,14 @@
 """Which key a record has: read out of its value, as the streams of its topic declare.
 
 A stream declares its key with `key = 'column'`; a stream that has a unique id and no key is keyed
-by the id, because duplicates are found within a partition.
+by the id, because duplicates are found within a partition. So is a record without the declared key,
+if its stream has a unique id: else its copies would be spread over the partitions.
 
 Promises:
 - Equal values of the key's column have equal keys: of STRING, BOOLEAN, whole numbers and DECIMAL
   the key is the text of the value as the column reads it, so `12`, `12.0` and `"12"` are one key of
   a BIGINT. Of other types it is the text that stands in the record.
-- A record without a readable value there has no key: null.
+- A record without a readable value there, nor a unique id, has no key: null.
 - No Python per record where the decoder needs none (schema/json_fast.py).
 """
 
@@ -15,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.errors import UsageError
 from headrace.model.definitions import Stream
@@ -29,12 +31,16 @@ _READ_AS_VALUES = ("STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", 
 
 
 class KeyReader:
-    """Reads one place of JSON records as their key. To be used by one thread at a time."""
+    """Reads one place of JSON records as their key; `fallback` reads those without a value there.
 
-    def __init__(self, column: Column) -> None:
+    To be used by one thread at a time.
+    """
+
+    def __init__(self, column: Column, fallback: "KeyReader | None" = None) -> None:
         typed = column if column.type.kind in _READ_AS_VALUES else replace(column, type=_TEXT)
         self._column = replace(typed, nullable=True, format=None)
         self._decoder = JsonDecoder([self._column])
+        self.fallback = fallback
 
     @property
     def place(self) -> str:
@@ -44,16 +50,16 @@ class KeyReader:
     def __call__(self, values: pa.Array) -> pa.Array:
         """Return the key of each record, in order; null where there is none to be read."""
         (found,) = self._decoder.decode(values).rows.columns
-        return found.cast(pa.string()).cast(pa.binary())
+        keys = found.cast(pa.string()).cast(pa.binary())
+        if self.fallback is None or not keys.null_count:
+            return keys
+        missing = keys.is_null()
+        return pc.replace_with_mask(keys, missing, self.fallback(values.filter(missing)))
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both give every record the same key."""
-        if not isinstance(other, KeyReader):
-            return NotImplemented
+    def reads_same(self, other: "KeyReader") -> bool:
+        """Whether both read the same place in the same way; fallbacks are not compared."""
         mine, theirs = self._column, other._column
         return (steps_of(mine), mine.type) == (steps_of(theirs), theirs.type)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def field_key(text: str) -> KeyReader:
@@ -78,6 +84,7 @@ def declared_keys(streams: Iterable[Stream]) -> dict[str, KeyReader]:
 def declared_key(streams: Iterable[Stream], topic: str) -> KeyReader | None:
     """Return what reads the key of a topic's records, None where no stream declares one.
 
+    Of several streams with the same key, the unique id of the first that has one is the fallback.
     UsageError: it cannot be read, or streams declare different ones.
     """
     chosen: tuple[Stream, KeyReader] | None = None
@@ -92,12 +99,21 @@ def declared_key(streams: Iterable[Stream], topic: str) -> KeyReader | None:
                 f"computes, so it cannot be read here. Name the field that the key is in with "
                 f"--key-field, pass --key, or append without keys with --no-key."
             )
-        key = KeyReader(column)
-        if chosen is not None and chosen[1] != key:
+        key = KeyReader(column, _unique_key(stream))
+        if chosen is not None and not chosen[1].reads_same(key):
             raise UsageError(
                 f"{topic}: stream {chosen[0].name} has the key {chosen[0].key or chosen[0].unique} "
                 f"and stream {stream.name} the key {name}, and a record has one key. Choose it: "
                 f"--key-field '{chosen[1].place}' or --key-field '{key.place}'; or pass --no-key."
             )
-        chosen = chosen or (stream, key)
+        if chosen is None or chosen[1].fallback is None:
+            chosen = (stream, key)
     return None if chosen is None else chosen[1]
+
+
+def _unique_key(stream: Stream) -> KeyReader | None:
+    """Return what reads the unique id; None if it is the key, or if only Spark can compute it."""
+    if stream.key in (None, stream.unique):
+        return None
+    columns = [each for each in stream.columns if each.name == stream.unique]
+    return KeyReader(columns[0]) if columns else None

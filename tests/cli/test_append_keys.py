@@ -114,6 +114,33 @@ def test_a_key_that_records_lack_is_counted_and_told(shop: Path, headrace: Run) 
     assert "5 of 5 records have no field $.a.b, so they were stored" in named.err
 
 
+def test_records_without_the_declared_key_are_keyed_by_their_unique_id(
+    shop: Path, headrace: Run
+) -> None:
+    """Else duplicates of them would be in several partitions, where they are not found."""
+    unique = "key = 'card', unique = 'id', unique_within = '1 hour'"
+    define(shop, stream("orders", "id BIGINT NOT NULL, card STRING", unique))
+    lines = ['{"id": 1, "card": "c"}', '{"id": 2}', '{"id": "3", "card": null}', "{}"] * 60
+    answer = append(headrace, shop, lines)  # more than 200: the vectorised path
+    assert answer.rows[0]["without_key"] == 60
+    for _ in range(4):
+        append(headrace, shop, lines[:3])
+    found = stored(shop)
+    assert {key for _, key, _ in found} == {b"c", b"2", b"3", None}
+    keyed = {(partition, key) for partition, key, _ in found if key is not None}
+    assert len(keyed) == 3
+
+
+def test_another_stream_with_the_same_key_and_no_id_does_not_matter(
+    shop: Path, headrace: Run
+) -> None:
+    plain = stream("a", "card STRING", "key = 'card'")
+    unique = "key = 'card', unique = 'id', unique_within = '1 hour'"
+    define(shop, plain, stream("b", "id STRING NOT NULL, card STRING", unique))
+    append(headrace, shop, ['{"id": "i"}', '{"id": "i", "card": "c"}'])
+    assert sorted(key for _, key, _ in stored(shop) if key) == [b"c", b"i"]
+
+
 def test_streams_with_different_keys_are_refused_until_one_is_chosen(
     shop: Path, headrace: Run
 ) -> None:

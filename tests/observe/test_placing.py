@@ -4,12 +4,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from headrace.log import EmbeddedLog, records
 from headrace.model.definitions import Stream
 from headrace.observe import placing
 from headrace.observe.placing import placing_warnings
+from headrace.project.keys import declared_keys
 from headrace.schema.types import Column, parse_type
 
 STREAM = Stream(
@@ -45,6 +47,25 @@ def test_records_without_a_key_are_counted(log: EmbeddedLog) -> None:
     assert "Of 410 records looked at" in told
     assert "10 have no key. Append with `headrace append orders`" in told
     assert placing_warnings(log, [replace(STREAM, unique=None)]) == ()
+
+
+def test_records_without_the_declared_key_stand_by_their_id(
+    log: EmbeddedLog, tmp_path: Path
+) -> None:
+    """As `headrace append` puts them: duplicates of an id are in one partition again."""
+    stream = replace(STREAM, key="card")
+    values = [f'{{"id": "{n}"}}' for n in range(500)]
+    keys = declared_keys([stream])["orders"](pa.array(values, pa.binary()))
+    assert keys.to_pylist() == [str(n).encode() for n in range(500)]
+    log.append("orders", records(values, keys=IDS[:500]))
+    assert placing_warnings(log, [stream]) == ()
+    log.append("orders", records(values[:9]))
+    (told,) = placing_warnings(EmbeddedLog(tmp_path), [stream])
+    assert told.endswith(
+        "9 have no key. Append with `headrace append orders`, which uses the declared key, or the "
+        "unique id of records without it. Records already in the log are not moved, and their "
+        "counts do not change."
+    )
 
 
 def test_records_in_other_partitions_and_with_other_keys_are_counted(
