@@ -5,7 +5,6 @@
 
 import os
 import sys
-import threading
 from typing import Annotated
 
 import typer
@@ -28,6 +27,7 @@ from headrace.cli.run import run
 from headrace.cli.sql import sql
 from headrace.cli.status import status
 from headrace.errors import DefinitionError, HeadraceError, UsageError
+from headrace.serve.starting import is_left_behind
 
 __all__ = ["app", "main"]
 
@@ -99,9 +99,8 @@ def main() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         _leave_stdout()
-    if any(thread.name == "spark-start" for thread in threading.enumerate()):
-        # Spark was left behind while it started. The interpreter must not take itself apart under
-        # that thread; Java ends by itself when this process has.
+    if is_left_behind():
+        # Spark, while it started. Java ends by itself when this process has.
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)

@@ -55,7 +55,8 @@ def run(
     with showing_places(folder):
         opened = open_project(folder)
     set_up_logging(json=json)
-    from headrace.serve.process import Stopped, serving
+    from headrace.serve.process import serving
+    from headrace.serve.starting import Stopped
 
     failed = False
     with showing_places(folder), heed_interrupts() as interrupts:
@@ -86,7 +87,7 @@ def _turn_on(served: "Served", stop: threading.Event, *, watch: bool) -> None:
     """Turn until told to stop; edited definitions are noticed and, if to be watched, applied."""
     from headrace.engine.running import run_engine
     from headrace.observe.drift import Drift
-    from headrace.serve.process import Stopped
+    from headrace.serve.starting import Stopped
     from headrace.serve.watching import DefinitionsWatch, refuse
 
     watching = DefinitionsWatch(served, stop, applies=watch)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from headrace.engine.reach import Reach
 from headrace.errors import DefinitionError, StoreBusy, Unreachable
@@ -34,6 +34,7 @@ from headrace.serve.api import Api
 from headrace.serve.desk import StoreDesk
 from headrace.serve.lock import Holder, hold_engine_lock, publish_address
 from headrace.serve.server import serve
+from headrace.serve.starting import Stopped, unless_stopped
 from headrace.store.base import Store
 from headrace.store.opening import open_store
 
@@ -42,16 +43,10 @@ if TYPE_CHECKING:
 
     from headrace.engine.engine import Engine
 
-__all__ = ["Served", "Stopped", "serving"]
-
-Result = TypeVar("Result")
+__all__ = ["Served", "serving"]
 
 # Somebody's `headrace sql` may be reading the store at the moment an engine starts.
 _STORE_PATIENCE_SECONDS = 5.0
-
-
-class Stopped(Exception):
-    """The engine was told to stop before it ran."""
 
 
 class Served:
@@ -171,7 +166,7 @@ def _open_store(path: Path, stop: threading.Event) -> Store:
 
 def _start_spark(config: Config, stop: threading.Event) -> "SparkSession":
     # In a thread of its own PySpark leaves the signal handlers alone.
-    return _unless_stopped(lambda: start_project_spark(config), stop)
+    return unless_stopped(lambda: start_project_spark(config), stop)
 
 
 def _warm(served: Served, stop: threading.Event) -> None:
@@ -179,32 +174,7 @@ def _warm(served: Served, stop: threading.Event) -> None:
 
     engine = served.engine
     folds = engine.units[MAIN].folds
-    _unless_stopped(lambda: warm_folds(engine.tools.spark, engine.tools.pool, folds), stop)
-
-
-def _unless_stopped(work: Callable[[], Result], stop: threading.Event) -> Result:
-    """Return what work gives. Stopped: it takes seconds, and is left behind when it is to stop.
-
-    It ends when this process does.
-    """
-    found: list[Result] = []
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            found.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised below, by the thread that waits
-            failures.append(error)
-
-    thread = threading.Thread(target=run, name="start", daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(0.05)
-        if stop.is_set():
-            raise Stopped
-    if failures:
-        raise failures[0]
-    return found[0]
+    unless_stopped(lambda: warm_folds(engine.tools.spark, engine.tools.pool, folds), stop)
 
 
 @contextmanager

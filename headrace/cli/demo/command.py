@@ -47,7 +47,8 @@ def demo(
     """Show it run: shop traffic, live revenue per minute and country; Ctrl-C ends it."""
     seconds = None if duration is None else parse_seconds("--for", duration)
     from headrace.cli.demo.project import open_demo
-    from headrace.serve.process import Stopped, serving
+    from headrace.serve.process import serving
+    from headrace.serve.starting import Stopped
 
     opened = open_demo(folder, kafka)
     set_up_logging(json=False, level=logging.WARNING)
@@ -205,7 +206,7 @@ class _Demo:
         if not wanted:
             return None
         from headrace.observe.audit import audit, export_of
-        from headrace.serve.process import Stopped
+        from headrace.serve.starting import Stopped
 
         tools = self._engine.tools
         note("auditing: everything is read again from the log")
