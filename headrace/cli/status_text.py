@@ -124,7 +124,7 @@ def _definitions_line(found: Json) -> Iterable[str]:
     difference = Drift(tuple(drift["changed"]), tuple(drift["problems"]))
     text = difference.text()
     if drift["problems"]:
-        yield f"{text}; `headrace check` shows all"
+        yield f"{text}; `headrace check --types` shows all"
     elif engine is None:
         yield f"{text}: `headrace run` applies them"
     elif engine["watches"] and difference.needs_restart:

@@ -50,6 +50,15 @@ class Disk:
             raise DefinitionError(found.problems)
         return found
 
+    def refuse(self, definitions: "Project", error: DefinitionError) -> None:
+        """Take note that Spark refused definitions that were read here.
+
+        Until the files change, `definitions` refuses them for the same reasons.
+        """
+        with self._lock:
+            if self._read is not None and self._read[1] is definitions:
+                self._read = (self._read[0], error)
+
     def config_differs(self) -> bool:
         """Tell whether headrace.toml says something else than when the project was opened."""
         try:

@@ -85,13 +85,18 @@ class Served:
         self.engine.close()
         try:
             self.start(definitions, stop)
-        except DefinitionError:
+        except DefinitionError as error:
+            self.disk.refuse(definitions, error)
             self.start(old, stop)
             raise
 
     def plan(self, definitions: Project) -> None:
-        """Let Spark check definitions; nothing else is done. DefinitionError."""
-        plan_with(self._spark, definitions)
+        """Let Spark check definitions; nothing else is done. DefinitionError: status says so."""
+        try:
+            plan_with(self._spark, definitions)
+        except DefinitionError as error:
+            self.disk.refuse(definitions, error)
+            raise
 
     def drift(self) -> Drift | None:
         """Return how the definitions on disk differ from those that the ledger holds."""

@@ -43,6 +43,7 @@ class DefinitionsWatch(threading.Thread):
     ) -> None:
         super().__init__(name="definitions", daemon=True)
         self.pause = threading.Event()
+        self._lock = threading.Lock()  # of `pause` and of the edits, which go together
         self._served = served
         self._stop_event = stop
         self._applies = applies
@@ -61,17 +62,18 @@ class DefinitionsWatch(threading.Thread):
                 self._try_look()
         except BaseException as error:  # noqa: BLE001 - the thread that runs the engine raises it
             self._failure = error
-        self.pause.set()
+        with self._lock:
+            self.pause.set()
 
     def take(self) -> Project | None:
         """Return the edits to be applied, once; None if there are none. Raises what failed here."""
-        if self._failure is not None:
-            raise self._failure
-        edits, self._edits = self._edits, None
-        if edits is not None:
-            self.pause = threading.Event()
-            if self._stop_event.is_set():
-                self.pause.set()
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            edits, self._edits = self._edits, None
+            # Once stopped it stays so: `run` sets the event that it finds at its end.
+            if edits is not None and not self._stop_event.is_set():
+                self.pause = threading.Event()
         return edits
 
     def _try_look(self) -> None:
@@ -116,10 +118,11 @@ class DefinitionsWatch(threading.Thread):
             refuse(Drift((), tuple(map(str, error.problems))))
             return
         logger.info("%s: applied after this turn", drift.text())
-        self._edits = definitions
-        self.pause.set()
+        with self._lock:
+            self._edits = definitions
+            self.pause.set()
 
 
 def refuse(drift: Drift) -> None:
     """Log why edited definitions are not applied."""
-    logger.warning("%s; the running ones go on. `headrace check` shows all", drift.text())
+    logger.warning("%s; the running ones go on. `headrace check --types` shows all", drift.text())

@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from headrace.engine.versions.changes import decide_changes
+from headrace.errors import DefinitionError, Location, Problem
 from headrace.ledger.entries import MAIN, SinkEntry
+from headrace.log import EmbeddedLog
 from headrace.observe.drift import Drift, find_drift
 from headrace.project.config import read_config
 from headrace.project.disk import Disk
+from headrace.project.settings import Settings
+from headrace.serve.desk import StoreDesk
 from headrace.sql import parse_project
 from headrace.store.duckdb.store import DuckDBStore
 
@@ -86,3 +90,18 @@ def test_settings_are_compared_too(look: Look, tmp_path: Path) -> None:
     assert look(ALL) == Drift(("headrace.toml edited",))
     (tmp_path / "headrace.toml").write_text("[engine")
     assert look(ALL) == Drift(("headrace.toml edited",))
+
+
+def test_what_spark_refused_is_told_by_status_as_problems(tmp_path: Path) -> None:
+    (tmp_path / "headrace.toml").write_text("")
+    (tmp_path / "site.sql").write_text(ALL)
+    disk = Disk(read_config(tmp_path))
+    problem = Problem(Location("site.sql", 4, 1), "view hits: no function of that name")
+    disk.refuse(disk.definitions(), DefinitionError([problem]))
+    store, log = DuckDBStore(tmp_path / "store.duckdb"), EmbeddedLog(tmp_path / "log")
+    desk = StoreDesk("site", log, store, Settings(), pipelines=list, disk=disk)
+    assert desk.status()["definitions"] == {"changed": (), "problems": (str(problem),)}
+    (tmp_path / "site.sql").write_text(ALL + "-- edited\n")
+    assert desk.status()["definitions"]["problems"] == ()
+    store.close()
+    log.close()

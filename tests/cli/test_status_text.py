@@ -237,7 +237,7 @@ def test_large_numbers_take_the_place_of_long_names(capsys: pytest.CaptureFixtur
         (
             EngineStatus(1, "now", False),
             Drift((), ("a.sql:1:1: no", "a.sql:2:1: no")),
-            "are refused: a.sql:1:1: no (and 1 more problem); `headrace check` shows all",
+            "are refused: a.sql:1:1: no (and 1 more problem); `headrace check --types` shows all",
         ),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from headrace.errors import DefinitionError, StoreError
+from headrace.errors import DefinitionError, Location, Problem, StoreError
 from headrace.model.definitions import Project
 from headrace.observe.drift import Drift
 from headrace.project.config import read_config
@@ -31,6 +31,7 @@ class Stand:
         self.folder = folder
         self.disk = Disk(read_config(folder))
         self.planned: list[Project] = []
+        self.refuses: DefinitionError | None = None
         self.fails: Exception | None = None
 
     def drift(self) -> Drift | None:
@@ -43,7 +44,11 @@ class Stand:
         return Drift(tuple(f"view {view.name} new" for view in views)) if views else None
 
     def plan(self, definitions: Project) -> None:
+        """As `Served` does it, with a Spark that refuses."""
         self.planned.append(definitions)
+        if self.refuses is not None:
+            self.disk.refuse(definitions, self.refuses)
+            raise self.refuses
 
 
 @pytest.fixture
@@ -112,6 +117,50 @@ def test_a_look_that_fails_is_told_once_and_repeated(
     stand.fails = None
     look_twice(watch)
     assert watch.take() is not None
+
+
+def test_what_spark_refused_is_refused_until_the_files_change(
+    stand: Stand, caplog: pytest.LogCaptureFixture
+) -> None:
+    problem = Problem(Location("site.sql", 2, 1), "no function of that name")
+    stand.refuses = DefinitionError([problem])
+    (stand.folder / "site.sql").write_text(STREAM + VIEW)
+    watch = watch_of(stand)
+    with caplog.at_level(logging.WARNING):
+        look_twice(watch)
+    refused = Drift((), (str(problem),))
+    assert caplog.text.count(refused.text()) == 1
+    assert not watch.pause.is_set()
+    look_twice(watch)
+    assert stand.drift() == refused  # what status shows, too
+    assert len(stand.planned) == 1
+    stand.refuses = None
+    (stand.folder / "site.sql").write_text(STREAM + VIEW + "-- edited\n")
+    assert stand.drift() == Drift(("view hits new",))
+    look_twice(watch)
+    assert watch.take() is not None
+
+
+def test_definitions_that_were_edited_meanwhile_are_not_those_that_were_refused(
+    stand: Stand,
+) -> None:
+    old = stand.disk.definitions()
+    (stand.folder / "site.sql").write_text(STREAM + VIEW)
+    new = stand.disk.definitions()
+    stand.disk.refuse(old, DefinitionError([Problem(Location("site.sql", 1, 1), "no")]))
+    assert stand.disk.definitions() is new
+
+
+def test_a_stop_after_edits_is_not_forgotten(stand: Stand) -> None:
+    stop = threading.Event()
+    watch = watch_of(stand, stop, look_seconds=0.01)
+    (stand.folder / "site.sql").write_text(STREAM + VIEW)
+    look_twice(watch)
+    stop.set()
+    watch.start()
+    watch.join(10)
+    assert watch.take() is not None
+    assert watch.pause.is_set()
 
 
 def test_the_thread_looks_until_it_is_stopped(stand: Stand) -> None:
