@@ -14,6 +14,7 @@ from headrace.cli.output import (
     show_text,
 )
 from headrace.cli.problems import showing_places, text_width
+from headrace.cli.quantities import counted
 from headrace.errors import HeadraceError, UsageError
 
 __all__ = ["audit", "explain"]
@@ -49,14 +50,20 @@ def audit(project: ProjectOption = None, json: JsonOption = False) -> None:
 def audit_line(found: dict[str, Any]) -> str:
     """Return what an audit found as one line."""
     if found["differences"]:
-        verdict = f"the promise is broken: {len(found['differences'])} differences"
+        verdict = f"the promise is broken: {counted(len(found['differences']), 'difference')}"
+    elif found["unread"] and not found["records"]:
+        return "nothing is audited: no record was read yet"
     elif found["unread"]:
-        verdict = "not all of the log was read; of the rest the promise holds"
+        verdict = (
+            "no difference in the records read so far; some of the log is unread, so the audit is "
+            "incomplete"
+        )
     else:
         verdict = "the promise holds"
     return (
-        f"{verdict} ({found['records']:,} records read again, {found['rows']:,} rows of "
-        f"{found['tables']:,} tables and {len(found['counters'])} sets of counters compared)"
+        f"{verdict} ({counted(found['records'], 'record')} read again, "
+        f"{counted(found['rows'], 'row')} of {counted(found['tables'], 'table')} and "
+        f"{counted(len(found['counters']), 'set')} of counters compared)"
     )
 
 

@@ -29,6 +29,7 @@ from pyspark.sql import SparkSession
 from headrace.errors import AuditFailed, AuditIncomplete, EngineError, PositionLost, TopicNotFound
 from headrace.ledger.entries import (
     Counters,
+    HoldingState,
     Owner,
     Progress,
     StreamPartition,
@@ -321,12 +322,21 @@ def _unread(unit: Position, ends: Mapping[Partition, int]) -> Iterator[str]:
             and place.offset < end
         }
         if behind:
+            count = sum(behind.values())
+            noun, them = ("record", "it") if count == 1 else ("records", "them")
+            where = ", ".join(f"{number}: {left:,}" for number, left in sorted(behind.items()))
             yield (
-                f"unit {unit.unit}: {sum(behind.values()):,} records of {topics[stream]} are not "
-                f"read yet ({', '.join(f'{n}: {count:,}' for n, count in sorted(behind.items()))} "
-                f"by partition), so nothing is said of them. Let `headrace run` read them, and "
-                f"audit again."
+                f"unit {unit.unit}: {count:,} {noun} of {topics[stream]} "
+                f"{'is' if count == 1 else 'are'} not read yet ({where} by partition), so nothing "
+                f"is said of {them}. {_why_unread(unit, them)}"
             )
+
+
+def _why_unread(unit: Position, them: str) -> str:
+    failed = [held for held in unit.holdings if held.state is HoldingState.FAILED]
+    if not failed:
+        return f"Let `headrace run` read {them}, and audit again."
+    return " ".join(f"View {held.name} failed: {held.reason}" for held in failed)
 
 
 def _ends(unit: Position) -> dict[Partition, int]:

@@ -88,7 +88,7 @@ def test_a_broken_promise_is_told_in_full_and_ends_with_1(
     answer = headrace("audit", "-p", project)
     assert answer.code == 1
     assert answer.out == (
-        "the promise is broken: 2 differences (1 records read again, 2 rows of 1 tables and 0 sets "
+        "the promise is broken: 2 differences (1 record read again, 2 rows of 1 table and 0 sets "
         "of counters compared)\n"
     )
     assert answer.err == "error: view v: the table lacks a row\nstream s: read is 1\n"
@@ -103,10 +103,23 @@ def test_an_audit_of_less_than_the_log_holds_ends_with_3(
     monkeypatch.setattr("headrace.serve.auditing.audit_project", lambda *_: found)
     answer = headrace("audit", "-p", project)
     assert (answer.code, answer.err) == (3, "error: unit main: 3 records are not read yet\n")
-    assert answer.out.startswith("not all of the log was read; of the rest the promise holds (1 ")
+    assert answer.out.startswith("no difference in the records read so far; some of the log is ")
     answer = headrace("audit", "--json", "-p", project)
     (told,) = answer.rows
     assert (answer.code, told["ok"], told["unread"]) == (3, False, list(found.unread))
+
+
+def test_an_audit_of_nothing_does_not_say_that_anything_holds(
+    project: Path, headrace: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Audit(0, 0, 0, {}, (), unread=("nothing is committed yet",))
+    monkeypatch.setattr("headrace.serve.auditing.audit_project", lambda *_: found)
+    answer = headrace("audit", "-p", project)
+    assert (answer.code, answer.out, answer.err) == (
+        3,
+        "nothing is audited: no record was read yet\n",
+        "error: nothing is committed yet\n",
+    )
 
 
 def test_version_for_programs(headrace: Run) -> None:

@@ -4,8 +4,10 @@ Method: a store without an engine, whose ledger holds real definitions and whose
 """
 
 import io
+import json
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet
 import pytest
@@ -13,8 +15,10 @@ import pytest
 from cli.commands import Run
 from headrace.engine.versions.changes import decide_changes
 from headrace.ledger.entries import MAIN, SinkEntry
+from headrace.log import EmbeddedLog
 from headrace.sql import parse_project
 from headrace.store.duckdb.store import DuckDBStore
+from headrace.testing.log.suite import rows
 
 DEFINITIONS = """
 CREATE STREAM clicks (page STRING, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts)
@@ -165,3 +169,30 @@ def test_a_plan_is_drawn_line_by_line(site: Path, headrace: Run) -> None:
     out = headrace("sql", "EXPLAIN SELECT 42 AS answer", "-p", site).out
     assert out.startswith("╭─ Projection ")
     assert "\\n" not in out
+
+
+@pytest.mark.parametrize("columns", ["t", "n, t", "t, u"])
+def test_csv_tells_null_from_empty_text_and_append_reads_it_back(
+    site: Path, headrace: Run, columns: str
+) -> None:
+    values = """(1, '', 'a,b'), (2, NULL, 'c "d"'), (3, 'x', NULL), (4, E'two\\nlines', '')"""
+    query = f"SELECT {columns} FROM (VALUES {values}) AS v (n, t, u) ORDER BY n"
+    asked = headrace("sql", query, "--format", "csv", "-p", site)
+    assert asked.code == 0, asked.err
+    if columns == "n, t":
+        assert asked.out == 'n,t\n1,""\n2,\n3,x\n4,"two\nlines"\n'
+    (site / "answer.csv").write_text(asked.out)
+    arguments = ("append", "back", site / "answer.csv", "--create", "--partitions", 1, "-p", site)
+    assert headrace(*arguments).code == 0
+    wanted = [
+        {name: None if cell is None else str(cell) for name, cell in row.items()}
+        for row in headrace("sql", query, "--json", "-p", site).rows
+    ]
+    assert [json.loads(row["value"]) for row in topic_rows(site, "back")] == wanted
+
+
+def topic_rows(site: Path, topic: str) -> list[dict[str, Any]]:
+    log = EmbeddedLog(site / ".headrace/log")
+    found = [row for place in log.extents(topic) for row in rows(log, place)]
+    log.close()
+    return found

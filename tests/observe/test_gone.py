@@ -4,6 +4,7 @@ Method: a store whose ledger has read five records, and a log without them; no S
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,9 +12,10 @@ import pytest
 
 from headrace.engine.versions.changes import decide_changes
 from headrace.errors import PositionLost
-from headrace.ledger.entries import MAIN, Progress, StreamPartition
-from headrace.log import EmbeddedLog, records
-from headrace.observe.audit import audit, export_of
+from headrace.ledger.entries import MAIN, HoldingState, Progress, StreamPartition
+from headrace.log import EmbeddedLog, Partition, records
+from headrace.observe.audit import _unread, audit, export_of
+from headrace.observe.replaying import Position
 from headrace.observe.status import Status, take_status
 from headrace.project.settings import Settings
 from headrace.sql import parse_project
@@ -71,6 +73,29 @@ def test_a_topic_that_was_made_anew_is_told(tmp_path: Path, log: EmbeddedLog) ->
     (told,) = status(store, log).warnings
     assert told.startswith("clicks/1@3: the topic was made anew: it begins at 0 and ends at 0.")
     assert "Restore the topic from a copy of the log" in told
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_records_that_are_unread_are_told_with_the_reason(
+    tmp_path: Path, log: EmbeddedLog, failed: bool
+) -> None:
+    log.create_topic("clicks", partitions=1)
+    log.append("clicks", records(["1", "2"]))
+    entered = decide_changes(parse_project({"a.sql": SQL}), []).enter
+    if failed:
+        why = {"state": HoldingState.FAILED, "reason": "Spark lost its executor."}
+        entered = [replace(each, **why) if each.kind == "view" else each for each in entered]
+    unit = Position(MAIN, entered, {StreamPartition("clicks", 0): Progress(1)}, 0)
+    (told,) = _unread(unit, {Partition("clicks", 0): 2})
+    assert told == (
+        "unit main: 1 record of clicks is not read yet (0: 1 by partition), so nothing is said of "
+        "it. "
+        + (
+            "View hits failed: Spark lost its executor."
+            if failed
+            else "Let `headrace run` read it, and audit again."
+        )
+    )
 
 
 def test_a_topic_that_is_there_is_no_matter(tmp_path: Path, log: EmbeddedLog) -> None:

@@ -6,6 +6,7 @@
 Promises:
 - A cell is the text that stands there. Columns of numbers take numeric text, so no digit is lost.
 - An empty cell is null, and `""` is the empty text. Quotes may hold commas and newlines.
+- Empty lines are left out, unless there is one column: there such a line is an empty cell.
 - A row with more or fewer cells than the header, and text that is not UTF-8, is refused with its
   place, and no row of its block is handed on.
 - Without a comma, the header's cells are told apart by semicolons, tabs or bars, if it has some.
@@ -93,7 +94,11 @@ def _open(stream: Readable, name: str, delimiter: str, names: list[str]) -> Any:
         return arrow_csv.open_csv(
             pa.PythonFile(_File(stream), "r"),
             read_options=arrow_csv.ReadOptions(use_threads=False, block_size=CHUNK_BYTES),
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=len(names) > 1,
+            ),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
                 null_values=[""],
