@@ -13,10 +13,11 @@ from headrace.cli.output import (
     show_renderable,
     show_text,
 )
-from headrace.cli.quantities import duration_text
+from headrace.cli.quantities import counted, duration_text
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
+    from headrace.model.definitions import NamedQuery, Project, View
     from headrace.observe.lateness import Lateness
 
 __all__ = ["lateness"]
@@ -39,7 +40,8 @@ def lateness(
     found = streams.get(stream)
     if found is None:
         raise UsageError(
-            f"there is no stream {stream}{closest(stream, list(streams))}; there are: "
+            _made_of(opened.definitions, stream)
+            or f"there is no stream {stream}{closest(stream, list(streams))}; there are: "
             f"{', '.join(streams) or 'none'}."
         )
     if found.event_time is None:
@@ -53,6 +55,22 @@ def lateness(
         show_json(measured.to_json())
     else:
         _show(measured)
+
+
+def _made_of(definitions: "Project", name: str) -> str | None:
+    """Return what to ask about instead of a definition that is a query; None: there is none."""
+    from headrace.model.graph import streams_of
+
+    known: list[NamedQuery | View] = [*definitions.queries, *definitions.views]
+    made = next((each for each in known if each.name == name), None)
+    if made is None:
+        return None
+    sources = streams_of(made.query)
+    commands = " or ".join(f"`headrace lateness {source}`" for source in sources)
+    return (
+        f"{name} is a {made.kind} that a query makes of {' and '.join(sources)}: its records are "
+        f"as late as theirs. Ask about {'it' if len(sources) == 1 else 'one of them'}: {commands}."
+    )
 
 
 def _show(measured: "Lateness") -> None:
@@ -69,21 +87,29 @@ def _show(measured: "Lateness") -> None:
         ]
         for each in ranges
     ]
-    title = f"{measured.stream}: {measured.records:,} records, behind their partition's clock by"
+    records = counted(measured.records, "record")
+    title = f"{measured.stream}: {records}, behind their partition's clock by"
     show_renderable(make_table(title, ["lateness", "records", "share", ""], rows))
     _show_losses(measured)
     if measured.dead:
-        show_text(f"{measured.dead:,} records are dead and were not counted")
+        are = "is dead and was" if measured.dead == 1 else "are dead and were"
+        show_text(f"{counted(measured.dead, 'record')} {are} not counted")
     if measured.unguarded:
+        has = "has" if measured.unguarded == 1 else "have"
         show_text(
-            f"{measured.unguarded:,} records have no arrival: a producer whose clock runs ahead "
-            f"makes others look late"
+            f"{counted(measured.unguarded, 'record')} {has} no arrival: a producer whose clock "
+            f"runs ahead makes others look late"
         )
 
 
 def _show_losses(measured: "Lateness") -> None:
-    if not measured.views:
+    for view in measured.not_known:
+        show_text(
+            f"view {view}: what it loses is not known, because its window is over an expression"
+        )
+    if not measured.views and not measured.not_known:
         show_text(f"no view over {measured.stream} has windows, so none of its records is late")
+    if not measured.views:
         return
     names = [f"{loss.view} ≤" if loss.at_most else loss.view for loss in measured.views]
     rows: list[list[object]] = []

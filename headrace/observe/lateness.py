@@ -5,7 +5,8 @@ Spark only where the event time is computed.
 
 What a view loses are pairs of a record and a window that is closed to it. They are counted for each
 delay, from event times and clocks. Conditions of the view are not asked, so of a view with WHERE,
-or over unique ids, there are at most so many.
+or over unique ids, there are at most so many. The branches of a UNION are added up. A window over
+an expression is Spark's to work out: what such a view loses is not known here, and it is named.
 """
 
 from collections.abc import Callable, Sequence
@@ -99,6 +100,7 @@ class Lateness:
     buckets: tuple[LatenessBucket, ...]  # those that are not empty
     delays: tuple[DelayEffect, ...]
     views: tuple[ViewLoss, ...] = ()  # those with windows; others have no late records
+    not_known: tuple[str, ...] = ()  # views with windows over an expression
 
     def to_json(self) -> dict[str, Any]:
         """Return the same under the same names, as JSON takes it: raw numbers."""
@@ -106,27 +108,28 @@ class Lateness:
 
 
 class _Losses:
-    """Counts what one branch of a view loses."""
+    """Counts what a view loses, in all its branches over the stream."""
 
-    def __init__(self, view: View, shape: Shape, stream: Stream) -> None:
-        assert shape.window is not None
+    def __init__(self, view: View, shapes: Sequence[Shape], stream: Stream) -> None:
         self._view = view
-        self._cut = Cut.of(shape.window)
-        self._at_most = bool(shape.where or shape.expansions or stream.unique)
+        self._cuts = [Cut.of(shape.window) for shape in shapes if shape.window is not None]
+        self._at_most = any(shape.where or shape.expansions or stream.unique for shape in shapes)
         self._late = self._pairs = 0
         self._by_delay = dict.fromkeys(sorted({*_RANGES_US, stream.delay_us}), 0)
 
     def note(self, times_us: Micros, clocks_us: Micros, watermarks_us: Micros) -> None:
         """Count a batch."""
         lateness_us = self._view.lateness_us
-        self._pairs += count_pairs(self._cut, times_us)
-        if lateness_us is None:
-            return  # late records are folded
-        late = partial(count_late_pairs, self._cut, times_us, lateness_us=lateness_us)
-        self._late += late(watermarks_us)
         begun = clocks_us != NEVER
-        for delay_us in self._by_delay:
-            self._by_delay[delay_us] += late(np.where(begun, clocks_us - delay_us * begun, NEVER))
+        for cut in self._cuts:
+            self._pairs += count_pairs(cut, times_us)
+            if lateness_us is None:
+                continue  # late records are folded
+            late = partial(count_late_pairs, cut, times_us, lateness_us=lateness_us)
+            self._late += late(watermarks_us)
+            for delay_us in self._by_delay:
+                watermarks = np.where(begun, clocks_us - delay_us * begun, NEVER)
+                self._by_delay[delay_us] += late(watermarks)
 
     def found(self) -> ViewLoss:
         """Return what was counted."""
@@ -134,14 +137,18 @@ class _Losses:
         return ViewLoss(self._view.name, self._pairs, self._late, self._at_most, delays)
 
 
-def _losses_of(stream: Stream, views: Sequence[View]) -> list[_Losses]:
-    # A window over an expression is Spark's to work out: what it loses is not known here.
-    return [
-        _Losses(view, shape, stream)
-        for view in views
-        for shape in shapes_of(view)
-        if shape.stream == stream.name and shape.window is not None and shape.time is None
-    ]
+def _losses_of(stream: Stream, views: Sequence[View]) -> tuple[list[_Losses], list[str]]:
+    """Return what counts the losses of views, and the names of those whose losses are not known."""
+    losses: list[_Losses] = []
+    not_known: list[str] = []
+    for view in views:
+        branches = [each for each in shapes_of(view) if each.stream == stream.name]
+        windowed = [each for each in branches if each.window is not None]
+        if any(each.time is not None for each in windowed):
+            not_known.append(view.name)
+        elif windowed:
+            losses.append(_Losses(view, windowed, stream))
+    return losses, not_known
 
 
 def measure_lateness(
@@ -166,7 +173,7 @@ def measure_lateness(
         else JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
     )
     arrives = stream.event_time == ARRIVAL
-    losses = _losses_of(stream, views)
+    losses, not_known = _losses_of(stream, views)
 
     def note(*stamps: Micros) -> None:
         for each in losses:
@@ -208,6 +215,7 @@ def measure_lateness(
         tuple(LatenessBucket(bounds[bucket], int(counts[bucket])) for bucket in filled),
         _effects(counts, delay_us),
         tuple(each.found() for each in losses),
+        tuple(not_known),
     )
 
 

@@ -71,3 +71,51 @@ def test_a_stream_that_no_window_reads_loses_nothing(project: Path, headrace: Ru
     headrace("topics", "create", "clicks", "-p", project)
     out = headrace("lateness", "clicks", "-p", project).out
     assert out.endswith("no view over clicks has windows, so none of its records is late\n")
+
+
+UNION = """
+CREATE STREAM clicks (page STRING, ts TIMESTAMP NOT NULL,
+  WATERMARK FOR ts AS ts - INTERVAL 10 SECONDS) WITH (topic = 'clicks', format = 'json');
+CREATE STREAM both AS SELECT page, ts FROM clicks UNION ALL SELECT page, ts FROM clicks;
+CREATE STREAM loud WITH (topic = 'loud') AS SELECT upper(page) AS page, ts FROM clicks;
+CREATE MATERIALIZED VIEW twice AS
+SELECT window.start AS minute, count(*) AS n FROM both GROUP BY window(ts, '1 minute');
+"""
+SHIFTED = """
+CREATE MATERIALIZED VIEW shifted AS SELECT window.start AS minute, count(*) AS n FROM clicks
+GROUP BY window(ts + INTERVAL 1 HOUR, '1 minute');
+"""
+
+
+def test_the_branches_of_a_union_are_added_up(project: Path, headrace: Run, tmp_path: Path) -> None:
+    (project / "payments.sql").write_text(UNION)
+    lines = "".join(f'{{"page": "a", "ts": "2026-01-01T{time}Z"}}\n' for time in TIMES)
+    (tmp_path / "lines").write_text(lines)
+    headrace("append", "clicks", tmp_path / "lines", "--partition", 0, "-p", project)
+    (found,) = headrace("lateness", "clicks", "--json", "-p", project).rows
+    assert [(loss["view"], loss["pairs"], loss["late"]) for loss in found["views"]] == [
+        ("twice", 10, 2)
+    ]
+    assert "\ndelay   twice\n" in headrace("lateness", "clicks", "-p", project).out
+
+
+def test_a_view_whose_losses_are_not_known_is_named(project: Path, headrace: Run) -> None:
+    stream, *_ = DEFINITIONS.partition("CREATE MATERIALIZED")
+    (project / "payments.sql").write_text(stream + SHIFTED)
+    headrace("topics", "create", "clicks", "-p", project)
+    out = headrace("lateness", "clicks", "-p", project).out
+    assert out.endswith(
+        "view shifted: what it loses is not known, because its window is over an expression\n"
+    )
+    assert "no view over clicks has windows" not in out
+
+
+def test_who_asks_about_a_query_is_told_its_sources(project: Path, headrace: Run) -> None:
+    (project / "payments.sql").write_text(UNION)
+    for name, kind in (("loud", "stream"), ("both", "stream"), ("twice", "view")):
+        refused = headrace("lateness", name, "-p", project)
+        assert (refused.code, refused.err) == (
+            2,
+            f"error: {name} is a {kind} that a query makes of clicks: its records are as late as "
+            f"theirs. Ask about it: `headrace lateness clicks`.\n",
+        )
