@@ -22,6 +22,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import PostgresLexer
 
 from headrace.cli.output import make_table, note, show_renderable, show_text
+from headrace.cli.plan_text import ask_for_tree
 from headrace.cli.question import ask_desk
 from headrace.cli.sql import show_answer
 from headrace.errors import HeadraceError, UsageError
@@ -144,7 +145,7 @@ class Prompt:
             return
         for statement in split_statements(text):
             since = time.monotonic()
-            found = self._ask(statement)
+            found = self._ask(ask_for_tree(statement))
             milliseconds = (time.monotonic() - since) * 1000
             show_answer(found, expanded=self._expanded)
             count = len(found["rows"])

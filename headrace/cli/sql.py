@@ -13,13 +13,13 @@ from headrace.cli.output import (
     JsonOption,
     make_answer,
     make_records,
-    printable,
     show_bytes,
     show_json,
     show_renderable,
     show_text,
     table_width,
 )
+from headrace.cli.plan_text import ask_for_tree, plan_text
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -117,9 +117,12 @@ def _answer(
     if form is Format.PARQUET:
         show_bytes(_parquet(ask_desk(config, lambda desk: desk.table(statement, max_rows=most))))
         return
+    if form is Format.TABLE:
+        statement = ask_for_tree(statement)
     answer = ask_desk(config, lambda desk: desk.sql(statement, max_rows=most))
     if form is Format.JSON:
         names = [column["name"] for column in answer["columns"]]
+        _check_names(names)
         for row in answer["rows"]:
             show_json(dict(zip(names, row, strict=True)))
     elif form is Format.CSV:
@@ -134,7 +137,7 @@ def show_answer(answer: dict[str, Any], *, expanded: bool, width: int | None = N
     types = [column["type"] for column in answer["columns"]]
     rows = answer["rows"]
     if names == _EXPLAIN:
-        show_text("\n".join(_drawing(text, width or table_width()) for _, text in rows))
+        show_text("\n".join(plan_text(text, width or table_width()) for _, text in rows))
     elif expanded:
         if rows:
             show_renderable(make_records(names, rows, width=width))
@@ -146,10 +149,11 @@ def show_answer(answer: dict[str, Any], *, expanded: bool, width: int | None = N
         show_text("no rows")
 
 
-def _drawing(text: str, width: int) -> str:
-    """Return a drawing of boxes: a line that went on in the next one would spoil it."""
-    lines = [printable(line) for line in text.rstrip().split("\n")]
-    return "\n".join(line if len(line) <= width else line[: width - 1] + "…" for line in lines)
+def _check_names(names: list[str]) -> None:
+    """Refuse an answer two columns of which would become one. UsageError."""
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            raise UsageError(f"two columns are named {name}; name them with AS")
 
 
 def _csv(answer: dict[str, Any]) -> str:
@@ -175,6 +179,7 @@ def _parquet(table: "pa.Table") -> bytes:
     import pyarrow as pa
     from pyarrow import parquet
 
+    _check_names(table.column_names)
     for field in table.schema:
         if pa.types.is_interval(field.type):
             raise UsageError(

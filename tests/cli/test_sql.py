@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from cli.commands import Run
+from headrace.cli.plan_text import plan_text
 from headrace.engine.versions.changes import decide_changes
 from headrace.ledger.entries import MAIN, SinkEntry
 from headrace.log import EmbeddedLog
@@ -165,10 +166,68 @@ def test_parquet_says_what_to_write_instead_of_an_interval(site: Path, headrace:
     )
 
 
-def test_a_plan_is_drawn_line_by_line(site: Path, headrace: Run) -> None:
-    out = headrace("sql", "EXPLAIN SELECT 42 AS answer", "-p", site).out
-    assert out.startswith("╭─ Projection ")
-    assert "\\n" not in out
+PLAN = """\
+Hash Join
+    Join Type: INNER
+    Conditions: unit = units.unit
+    about 0 rows
+  Projection
+      Projections: unit
+      about 1 row
+"""
+
+
+def test_a_plan_is_an_indented_tree_that_is_not_cut(
+    site: Path, headrace: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined = "EXPLAIN FROM headrace.units AS a JOIN headrace.progress AS b ON a.unit = b.unit"
+    columns = ", ".join(f"turn + {n} AS turn_and_{n}" for n in range(12))
+    monkeypatch.setattr("headrace.cli.sql.table_width", lambda: 80)
+    for query in (joined, f"explain\nSELECT {columns} FROM headrace.units"):
+        out = headrace("sql", query, "-p", site).out
+        assert max(map(len, out.splitlines())) <= 80
+        assert "…" not in out
+        assert not set(out) & set("╭│╰")
+    assert "turn_and_11" in out
+    lines = out.splitlines()
+    assert lines[0] == "Projection"
+    assert lines[1].startswith("    Projections: turn_and_0, turn_and_1,")
+    assert lines[2].startswith("      ")  # it goes on in the next line
+    # Who asks for a drawing gets it.
+    drawn = headrace("sql", "EXPLAIN (FORMAT text) SELECT 42 AS answer", "-p", site).out
+    assert drawn.startswith("╭─ Projection ")
+
+
+def test_a_plan_that_is_made_of_others_is_shown_whole() -> None:
+    plan = [
+        {
+            "name": "HASH_JOIN ",
+            "extra_info": {
+                "Join Type": "INNER",
+                "Conditions": ["unit = units.unit"],
+                "Empty": "",
+                "Estimated Cardinality": "0",
+            },
+            "children": [
+                {
+                    "name": "PROJECTION",
+                    "extra_info": {"Projections": "unit", "Estimated Cardinality": "1"},
+                    "children": [],
+                }
+            ],
+        }
+    ]
+    assert plan_text(json.dumps(plan), 80) + "\n" == PLAN
+
+
+def test_columns_of_one_name_are_not_lost(site: Path, headrace: Run) -> None:
+    query = "SELECT 1 AS minute, 2 AS n, 3 AS minute"
+    for options in (("--json",), ("--format", "parquet")):
+        answer = headrace("sql", query, *options, "-p", site)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err == "error: two columns are named minute; name them with AS\n"
+    assert headrace("sql", query, "--format", "csv", "-p", site).out == "minute,n,minute\n1,2,3\n"
+    assert headrace("sql", query, "-p", site).out.split()[:3] == ["minute", "n", "minute"]
 
 
 @pytest.mark.parametrize("columns", ["t", "n, t", "t, u"])
