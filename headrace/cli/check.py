@@ -9,6 +9,7 @@ import typer
 from headrace.cli.folder import ProjectOption, find_folder
 from headrace.cli.output import JsonOption, note, show_json, show_text
 from headrace.cli.problems import finding_text, text_width
+from headrace.cli.quantities import counted
 from headrace.errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -91,10 +92,6 @@ def _show(findings: "list[Finding]", statements: int, folder: Path) -> None:
     for each in findings:
         show_text(finding_text(each.severity.value, each.problem, folder, width=width))
     count = _count(findings)
-    words = [_counted(statements, "definition"), _counted(count["error"], "error")]
-    words += [_counted(count[kind], kind) for kind in ("warning", "note") if count[kind]]
+    words = [counted(statements, "definition"), counted(count["error"], "error")]
+    words += [counted(count[kind], kind) for kind in ("warning", "note") if count[kind]]
     show_text(", ".join(words))
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

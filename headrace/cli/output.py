@@ -309,22 +309,23 @@ class Progress:
 
     SECONDS = 2.0
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, units: str = "records") -> None:
         self._what = what
+        self._units = units
         self._said = time.monotonic()
 
     def __call__(self, done: int, all: int) -> None:
-        """Tell that `done` of `all` records are through."""
+        """Tell that `done` of `all` units are through."""
         if time.monotonic() - self._said >= self.SECONDS:
             self._said = time.monotonic()
-            note(f"{self._what}: {done:,} of {all:,} records")
+            note(f"{self._what}: {done:,} of {all:,} {self._units}")
 
 
 @contextmanager
-def show_progress(what: str) -> Iterator[Any]:
+def show_progress(what: str, units: str = "records") -> Iterator[Any]:
     """Show progress on stderr while the block runs; yields what is to be told done and all."""
     if not sys.stderr.isatty():
-        yield Progress(what)
+        yield Progress(what, units)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar

@@ -11,6 +11,7 @@ from pathlib import Path
 import typer
 
 from headrace.cli.output import note, printable
+from headrace.cli.quantities import counted
 from headrace.errors import DefinitionError, Location, Problem
 
 __all__ = ["finding_text", "showing_places", "tell_refused", "text_width"]
@@ -79,7 +80,7 @@ def tell_refused(problems: Iterable[Problem], folder: Path | None) -> None:
     for problem in problems:
         count += 1
         note(finding_text("error", problem, folder, width=text_width(sys.stderr)))
-    note(f"{count} problem{'s' if count != 1 else ''}; nothing was started")
+    note(f"{counted(count, 'problem')}; nothing was started")
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from pygments.lexers.sql import PostgresLexer
 
 from headrace.cli.output import make_table, note, show_renderable, show_text
 from headrace.cli.plan_text import ask_for_tree
+from headrace.cli.quantities import counted
 from headrace.cli.question import ask_desk
 from headrace.cli.sql import show_answer
 from headrace.errors import HeadraceError, UsageError
@@ -54,7 +55,7 @@ def run_prompt(config: "Config", *, expanded: bool, max_rows: int | None) -> Non
         raise UsageError("the prompt needs a terminal; give a query, or --file")
     prompt = Prompt(config, expanded=expanded, max_rows=max_rows)
     prompt.look_up_names()  # also tells whether there is anything to ask
-    note(f"{config.name}: {len(prompt.completer.views)} views; \\? helps, \\q ends")
+    note(f"{config.name}: {counted(len(prompt.completer.views), 'view')}; \\? helps, \\q ends")
     prompt.run(make_session(config.runtime / HISTORY, prompt.completer), f"{config.name}> ")
 
 
@@ -148,8 +149,7 @@ class Prompt:
             found = self._ask(ask_for_tree(statement))
             milliseconds = (time.monotonic() - since) * 1000
             show_answer(found, expanded=self._expanded)
-            count = len(found["rows"])
-            note(f"{count:,} row{'' if count == 1 else 's'} in {milliseconds:.0f} ms")
+            note(f"{counted(len(found['rows']), 'row')} in {milliseconds:.0f} ms")
         self.look_up_names()
 
     def _ask(self, statement: str) -> dict[str, Any]:

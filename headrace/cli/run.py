@@ -48,7 +48,7 @@ def run(
     if end_of_input and not once:
         raise UsageError("--end-of-input goes with --once: what is running has no end of input.")
     if watch and once:
-        raise UsageError("--watch and --once exclude each other: nobody waits for edits once.")
+        raise UsageError("--watch cannot be used with --once, which ends at the end of the log.")
     from headrace.project.folder import open_project
 
     folder = find_folder(project)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.output import make_table, moment, printable, table_width, wrap
-from headrace.cli.quantities import duration_text
+from headrace.cli.quantities import counted, duration_text
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -66,8 +66,8 @@ def all_details(found: Json, *, width: int | None = None) -> "Group":
     for each in found["operators"]:
         parts.append(
             f"operator {each['operator']} of {each['stream']} in {each['unit']}: "
-            f"{each['state_rows']:,} state rows, {each['state_bytes']:,} bytes in "
-            f"{each['runs']:,} files"
+            f"{counted(each['state_rows'], 'state row')}, {counted(each['state_bytes'], 'byte')} "
+            f"in {counted(each['runs'], 'file')}"
         )
     for sink in found["sinks"]:
         version = sink["version"] or "no version yet"
@@ -76,9 +76,9 @@ def all_details(found: Json, *, width: int | None = None) -> "Group":
             f"({sink['mode']})"
         )
     parts += [
-        f"outbox: {found['outbox_records']:,} records waiting",
-        f"sinks: {found['emission_rows']:,} rows waiting",
-        f"written streams: {found['written_rows']:,} rows waiting",
+        f"outbox: {counted(found['outbox_records'], 'record')} waiting",
+        f"sinks: {counted(found['emission_rows'], 'row')} waiting",
+        f"written streams: {counted(found['written_rows'], 'row')} waiting",
         *_void(found),
         "bounds: " + " ".join(f"{name}={value}" for name, value in found["bounds"].items()),
     ]
@@ -200,7 +200,7 @@ def _turn_line(unit: Json) -> str:
     took = f"in {sum(steps.values()):,.0f} ms"
     if "commit" not in steps:  # the engine was killed before it could note how long that took
         took += " before the commit"
-    records = f"{last['records']:,} record{'' if last['records'] == 1 else 's'}"
+    records = counted(last["records"], "record")
     return f"{which}: {records} {took} (turn {unit['turn']}, {last['gear']})"
 
 
@@ -212,21 +212,22 @@ def _steps_line(unit: Json) -> Iterable[str]:
 
 def _waiting(found: Json) -> Iterable[str]:
     """Return what waits to be published, if anything does."""
-    for name, what in (
-        ("outbox_records", "late, dead or duplicate records"),
-        ("emission_rows", "rows of sinks"),
-        ("written_rows", "rows of written streams"),
+    for name, noun, of in (
+        ("outbox_records", "late, dead or duplicate record", ""),
+        ("emission_rows", "row", " of sinks"),
+        ("written_rows", "row", " of written streams"),
     ):
-        if found[name]:
-            yield f"{found[name]:,} {what} wait to be published"
+        if count := found[name]:
+            yield f"{counted(count, noun)}{of} {'waits' if count == 1 else 'wait'} to be published"
     yield from _void(found)
 
 
 def _void(found: Json) -> Iterable[str]:
     if found["void_markers"]:
+        count = found["void_markers"]
         yield (
-            f"headrace.time: {found['void_markers']:,} records are void: nobody but the engine "
-            f"writes there, and theirs change nothing"
+            f"headrace.time: {counted(count, 'record')} {'has' if count == 1 else 'have'} no "
+            f"effect, because {'it was' if count == 1 else 'they were'} not written by the engine"
         )
 
 

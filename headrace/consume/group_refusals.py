@@ -57,7 +57,7 @@ def group_not_found(group: str, where: object) -> GroupNotFound:
     """Return that a log has no such group."""
     return GroupNotFound(
         f"group {group!r}: no such group in {where}; it has neither members nor offsets. "
-        f"`list_groups(log)` lists those that do."
+        f"`headrace groups` lists the groups, and so does `list_groups(log)`."
     )
 
 

@@ -14,7 +14,9 @@ from headrace.store.base import Snapshot
 __all__ = ["RESTART", "Drift", "find_drift"]
 
 CONFIG_EDITED = f"{FILE} edited"
-RESTART = "restart to apply it; --watch drops no table and reads no settings"
+RESTART = (
+    f"restart the engine to apply this; `--watch` does not remove definitions or reload {FILE}"
+)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ def gone_text(topic: str, records: int) -> str:
     if records == 0:
         return f"topic {topic} is gone; the engine creates it again when it starts"
     return (
-        f"topic {topic} is gone: {records:,} records of it were read, and without them the tables "
+        f"topic {topic} is gone (records read from it: {records:,}). Without them the tables "
         f"cannot be continued, audited or built again. Restore its folder from a copy of the log, "
         f"such as `cp -r COPY/{topic} .headrace/log/`; on Kafka, restore the topic."
     )

@@ -171,7 +171,7 @@ def test_a_csv_that_breaks_in_the_middle_goes_on_when_it_is_mended(
     many = b"".join(b"%d,1,2010-12-01 08:26:00,x\n" % n for n in range(300))
     refused = append(headrace, shop, "a.csv", HEADER + many + b"broken\n")
     assert refused.code == 2
-    assert "row 301 has 1 cells, and the header has 4: 'broken'" in refused.err
+    assert "row 301 has 1 cell, and the header has 4: 'broken'" in refused.err
     part = len(stored(shop))
     assert 0 < part < 300
     assert f"Rows 1 to {part} of {shop / 'a.csv'} are stored, no other is." in refused.err

@@ -243,7 +243,7 @@ def _edit_while_it_watches(headrace: Run, engine: EngineProcess) -> None:
         assert time.monotonic() < deadline, engine.err
     assert "definitions on disk differ (view large edited): applied after this turn" in engine.err
     file.write_text(good.replace(LARGE, ""))
-    engine.wait_until("(view large removed): restart to apply it; --watch drops no table")
+    engine.wait_until("(view large removed): restart the engine to apply this; `--watch` does not")
     assert ask(headrace, engine, "sql", query) == new
     (record,) = ask(headrace, engine, "audit")
     assert record["ok"]

@@ -37,6 +37,15 @@ def test_a_group_is_shown_each_record_once(project: Path, headrace: Run) -> None
     assert "headrace groups reset g --to 3 --topic clicks" in wrong.err
 
 
+def test_no_groups_are_told_in_a_sentence(project: Path, headrace: Run) -> None:
+    assert headrace("groups", "-p", project).out == "there are no consumer groups\n"
+    assert headrace("groups", "--json", "-p", project).out == ""
+    unknown = headrace("groups", "describe", "nope", "-p", project)
+    assert unknown.code != 0
+    assert "group 'nope': no such group in" in unknown.err
+    assert "`headrace groups` lists the groups" in unknown.err
+
+
 def test_groups_are_listed_described_moved_and_forgotten(project: Path, headrace: Run) -> None:
     log = fill(project)
     reset_group(log, "g", {Partition("clicks", 0): 5, Partition("clicks", 1): 2})
@@ -92,7 +101,7 @@ def test_a_log_is_copied_with_its_groups(project: Path, headrace: Run, tmp_path:
     again = headrace(*copy, "--to", tmp_path / "copy")
     assert again.out.splitlines() == [
         "copied 0 records of clicks",
-        "group g goes on there, 1 offsets",
+        "group g goes on there, 1 offset",
     ]
     assert find_group(EmbeddedLog(tmp_path / "copy"), "g").offsets == {Partition("clicks", 1): 2}
 

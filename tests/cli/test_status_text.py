@@ -12,6 +12,7 @@ from headrace.cli.output import show_renderable
 from headrace.cli.status_text import all_details, details, summary
 from headrace.ledger.entries import TurnReport
 from headrace.observe.drift import Drift
+from headrace.observe.gone import gone_text
 from headrace.observe.status import (
     EngineStatus,
     OperatorStatus,
@@ -188,6 +189,49 @@ def test_a_summary_at_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+WARNED = """\
+shop: no engine runs; `headrace run` starts one
+warning: topic payments is gone (records read from it: 1,234,567). Without them
+the tables cannot be continued, audited or built again. Restore its folder from
+a copy of the log, such as `cp -r COPY/payments .headrace/log/`; on Kafka,
+restore the topic.
+warning: stream payments: its records cannot be looked at: payments/0 is
+damaged.
+
+stream    state  lag     read  dead  watermark
+─────────────────────────────────────────────────────────
+payments  live    12  1234567     7  2026-01-01T12:00:00Z
+
+view              state  lag  state rows  late  closed before
+────────────────────────────────────────────────────────────────────
+spend_per_minute  live    12       54321     3  2026-01-01T12:00:00Z
+
+1 late, dead or duplicate record waits to be published
+2 rows of sinks wait to be published
+headrace.time: 1 record has no effect, because it was not written by the engine
+"""
+
+
+def test_warnings_stand_above_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    warned = replace(
+        STATUS,
+        views=(SPEND,),
+        units=(),
+        engine=None,
+        definitions=None,
+        outbox_records=1,
+        emission_rows=2,
+        void_markers=1,
+        warnings=(
+            gone_text("payments", 1_234_567),
+            "stream payments: its records cannot be looked at: payments/0 is damaged.",
+        ),
+    )
+    text = shown(capsys, summary(json_of(warned), width=80))
+    assert text == WARNED
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_every_fact_of_one_at_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     one = replace(STATUS, views=(SPEND,), engine=None, definitions=None)
     text = shown(capsys, details(json_of(one), width=80))
@@ -225,14 +269,14 @@ def test_large_numbers_take_the_place_of_long_names(capsys: pytest.CaptureFixtur
         (
             EngineStatus(1, "now", True),
             Drift(("headrace.toml edited",)),
-            "differ (headrace.toml edited): restart to apply it; --watch drops no table and reads "
-            "no settings",
+            "differ (headrace.toml edited): restart the engine to apply this; `--watch` does not "
+            "remove definitions or reload headrace.toml",
         ),
         (
             EngineStatus(1, "now", True),
             Drift(("view a removed",)),
-            "differ (view a removed): restart to apply it; --watch drops no table and reads no "
-            "settings",
+            "differ (view a removed): restart the engine to apply this; `--watch` does not remove "
+            "definitions or reload headrace.toml",
         ),
         (
             EngineStatus(1, "now", False),

@@ -8,6 +8,7 @@ from pathlib import Path
 from cli.commands import Run, in_terminal
 from headrace.consume import reset_group
 from headrace.log import EmbeddedLog, Partition, records
+from headrace.store.duckdb.store import DuckDBStore
 
 LONG = "payments.of.all.our.shops.in.the.north.and.in.the.south.since.the.year.2019"
 
@@ -48,6 +49,34 @@ def test_topics_and_groups_at_80_columns(project: Path, headrace: Run) -> None:
     assert described[-1] == (
         "payments.of.all.our.shops.i…         11       0           0            0  -"
     )
+
+
+QUERY = """
+SELECT * FROM (VALUES
+  (TIMESTAMPTZ '2026-01-01 12:00:00Z', 'DE', 'a text that is too long for the terminal to show it',
+   2.50, true),
+  (TIMESTAMPTZ '2026-01-01 12:01:00Z', NULL, '', NULL, false)
+) AS answer (minute, country, note, total, closed)
+"""
+
+
+def test_a_whole_answer_at_80_columns(project: Path) -> None:
+    (project / ".headrace").mkdir()
+    DuckDBStore(project / ".headrace/store.duckdb").close()
+    assert in_terminal("sql", QUERY, cwd=project) == [
+        "minute                country  note                                total  closed",
+        "────────────────────────────────────────────────────────────────────────────────",
+        "2026-01-01T12:00:00Z  DE       a text that is too long for the t…   2.50  true",
+        "2026-01-01T12:01:00Z  NULL                                          NULL  false",
+    ]
+    assert in_terminal("sql", "-x", QUERY + "LIMIT 1", cwd=project) == [
+        "── row 1 ───────────────────────────────",
+        "minute   2026-01-01T12:00:00Z",
+        "country  DE",
+        "note     a text that is too long for the terminal to show it",
+        "total    2.50",
+        "closed   true",
+    ]
 
 
 def test_the_prompt_answers_on_a_terminal_and_is_refused_elsewhere(project: Path) -> None:

@@ -152,7 +152,7 @@ def test_a_flipped_byte_is_found_and_named(project: Path, headrace: Run) -> None
     found = headrace("log", "verify", "clicks", "-p", project)
     assert found.code == 1
     assert f"{file} is damaged at byte" in found.out
-    assert "1 damages" in found.out
+    assert "; 1 damage\n" in found.out
 
 
 def damage_everything(project: Path) -> Path:

@@ -26,7 +26,7 @@ CREATE STREAM clicks (page STRING) WITH (topic = 'clicks', format = 'json');
 CREATE MATERIALIZED VIEW hits AS SELECT page, count(*) AS n FROM clicks GROUP BY page;
 """
 GONE = (
-    "topic clicks is gone: 5 records of it were read, and without them the tables cannot be "
+    "topic clicks is gone (records read from it: 5). Without them the tables cannot be "
     "continued, audited or built again. Restore its folder from a copy of the log, such as "
     "`cp -r COPY/clicks .headrace/log/`; on Kafka, restore the topic."
 )

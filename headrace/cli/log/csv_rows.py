@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from headrace.cli.log.lines import CHUNK_BYTES, Lines, Readable, gather, too_large
+from headrace.cli.quantities import counted
 from headrace.errors import UsageError
 from headrace.log.base import MAX_RECORD_BYTES
 
@@ -150,9 +151,9 @@ def _unreadable(name: str, row: int, error: Exception) -> UsageError:
     if found := _CELLS.search(text):
         number, expected, actual, shown = found.groups()
         return UsageError(
-            f"{name}: row {int(number) - 1} has {actual} cells, and the header has {expected}: "
-            f"{shown[:_SHOWN_CHARACTERS]!r}. Mend the row, or quote the cell that holds the "
-            f"delimiter."
+            f"{name}: row {int(number) - 1} has {counted(int(actual), 'cell')}, and the header has "
+            f"{expected}: {shown[:_SHOWN_CHARACTERS]!r}. Correct the row, or quote the cell that "
+            f"holds the delimiter."
         )
     if "UTF8" in text or isinstance(error, UnicodeDecodeError):
         number = _ROW.search(text)

@@ -8,6 +8,7 @@ from headrace.cli.asking import YesOption, ask
 from headrace.cli.folder import ProjectOption, find_config, project_log
 from headrace.cli.log.starts import START_HELP, check_start, find_offsets
 from headrace.cli.output import JsonOption, make_table, show_json, show_renderable, show_text
+from headrace.cli.quantities import counted
 
 if TYPE_CHECKING:
     from headrace.consume.groups import Group
@@ -36,6 +37,9 @@ def show_groups(
     if json:
         for entry in found:
             show_json(entry)
+        return
+    if not found:
+        show_text("there are no consumer groups")
         return
     columns = ["group", "members", "topics", "lag records"]
     rows = [
@@ -147,7 +151,7 @@ def delete(
 
     with project_log(find_config(project)) as log:
         partitions = len(find_group(log, group).offsets)
-        question = f"Forget {group} and its {partitions:,} offsets?"
+        question = f"Forget {group} and its {counted(partitions, 'offset')}?"
         ask(question, yes=yes, refused=f"{group}: not deleted")
         delete_group(log, group)
     if json:

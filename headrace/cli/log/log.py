@@ -10,6 +10,7 @@ from headrace.cli.asking import YesOption, ask
 from headrace.cli.folder import ProjectOption, find_config, project_log
 from headrace.cli.log.topics import TopicArgument
 from headrace.cli.output import JsonOption, note, show_json, show_progress, show_text
+from headrace.cli.quantities import counted
 from headrace.errors import LogError, TopicNotFound, UsageError
 
 if TYPE_CHECKING:
@@ -45,8 +46,9 @@ def verify(
         for damage in found["damages"]:
             show_text(damage)
         show_text(
-            f"{found['records']:,} records in {found['segments']:,} segments "
-            f"({found['bytes']:,} bytes) checked; {len(found['damages']):,} damages"
+            f"{counted(found['records'], 'record')} in {counted(found['segments'], 'segment')} "
+            f"({counted(found['bytes'], 'byte')}) checked; "
+            f"{counted(len(found['damages']), 'damage')}"
         )
     if found["damages"]:
         raise typer.Exit(1)
@@ -115,12 +117,13 @@ def copy(
         show_json({"to": str(place), **found})
         return
     for entry in found["topics"]:
-        show_text(f"copied {entry['records']:,} records of {entry['topic']}")
+        show_text(f"copied {counted(entry['records'], 'record')} of {entry['topic']}")
     if found["markers"]:
-        show_text(f"copied {found['markers']:,} records of headrace.time")
+        show_text(f"copied {counted(found['markers'], 'record')} of headrace.time")
     for entry in found["groups"]:
         left_out = "".join(f"; not in {name}, which is compacted" for name in entry["left_out"])
-        show_text(f"group {entry['group']} goes on there, {entry['offsets']} offsets{left_out}")
+        offsets = counted(entry["offsets"], "offset")
+        show_text(f"group {entry['group']} goes on there, {offsets}{left_out}")
     for text in found["notes"]:
         note(text)
 
@@ -174,7 +177,7 @@ def _verify(log: "EmbeddedLog", path: Path, topic: str | None) -> dict[str, Any]
     segments = records = size = 0
     damages: list[str] = []
     whole = sum(file.stat().st_size for name in names for file in (path / name).glob("*/*.log"))
-    with show_progress("checking bytes") as progress:
+    with show_progress("checking", "bytes") as progress:
         for name in names:
             try:
                 for checked in log.verify(name):

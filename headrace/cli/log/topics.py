@@ -15,7 +15,7 @@ from headrace.cli.output import (
     show_renderable,
     show_text,
 )
-from headrace.cli.quantities import parse_bytes, parse_seconds
+from headrace.cli.quantities import counted, parse_bytes, parse_seconds
 from headrace.errors import LogError, UsageError
 
 if TYPE_CHECKING:
@@ -218,13 +218,13 @@ def delete(
     _refuse_if_read(config, topic)
     with project_log(config) as log:
         records = sum(end - first for first, end in log.extents(topic).values())
-        question = f"Delete {topic} and its {records:,} records for good?"
+        question = f"Delete {topic} and its {counted(records, 'record')} for good?"
         ask(question, yes=yes, refused=f"{topic}: not deleted")
         log.delete_topic(topic)
     if json:
         show_json({"topic": topic, "deleted_records": records})
     else:
-        show_text(f"deleted {topic} and its {records:,} records")
+        show_text(f"deleted {topic} and its {counted(records, 'record')}")
 
 
 def _refuse_if_read(config: "Config", topic: str) -> None:
