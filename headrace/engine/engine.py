@@ -28,6 +28,7 @@ from headrace.engine.turn.pace import TurnTooLarge
 from headrace.engine.turn.planning import Ends, Planner
 from headrace.engine.turn.turn import Tools, take_turn
 from headrace.engine.unit import Unit, UnitStream
+from headrace.engine.versions.beginnings import beginnings
 from headrace.engine.versions.changes import decide_changes
 from headrace.engine.versions.swapping import (
     built_along,
@@ -44,8 +45,6 @@ from headrace.ledger.entries import (
     Holding,
     HoldingState,
     PlannedTurn,
-    Progress,
-    StreamPartition,
     TurnReport,
 )
 from headrace.log.base import DEFAULT_PARTITIONS, Log
@@ -56,7 +55,6 @@ from headrace.project.settings import Settings
 from headrace.sinks.outbox import ensure_topic
 from headrace.sinks.publishing import Publisher
 from headrace.store.base import Snapshot, Store
-from headrace.time.clocks import Clock
 
 __all__ = ["Engine"]
 
@@ -156,7 +154,8 @@ class Engine:
             self.tools.store.drop(self.epoch, changes.drop)
         if changes.enter:
             known = {holding.unit for holding in holdings}
-            self.tools.store.hold(self.epoch, changes.enter, self._beginnings(changes.enter, known))
+            begin = beginnings(self.project, self.planner, changes.enter, known)
+            self.tools.store.hold(self.epoch, changes.enter, begin)
         self._open_units(folds)
         self._sweep_state()
         self.tools.store.show(self.epoch, MAIN, kept_tables(self.units[MAIN].folds))
@@ -240,21 +239,6 @@ class Engine:
         if problems:
             raise DefinitionError(problems)
         return folds
-
-    def _beginnings(
-        self, entered: Sequence[Holding], known: set[str]
-    ) -> dict[str, dict[StreamPartition, Progress]]:
-        """Return where new units begin to read: at the log's start, before any clock."""
-        beginnings: dict[str, dict[StreamPartition, Progress]] = {}
-        for holding in entered:
-            if holding.unit in known:
-                continue
-            begin = beginnings.setdefault(holding.unit, {})
-            for stream in map(self.project.stream, holding.inputs):
-                for partition, extent in self.planner.partitions(stream).items():
-                    key = StreamPartition(stream.name, partition.number)
-                    begin[key] = Progress(extent.first_offset, Clock(delay_us=stream.delay_us))
-        return beginnings
 
     def _open_units(self, folds: Mapping[tuple[str, str], tuple[Fold, ...]]) -> None:
         with self.tools.store.open() as snapshot:

@@ -69,7 +69,9 @@ def remove_all(h: Harness) -> None:
     later.close()
 
 
-def test_tables_outlive_their_records_but_cannot_be_audited() -> None:
+def test_tables_outlive_their_records_but_cannot_be_audited(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with harness(SHOP, partitions=2) as h:
         h.append("payments", payments(0, 20), partition=0)
         while h.turn():
@@ -82,6 +84,9 @@ def test_tables_outlive_their_records_but_cannot_be_audited() -> None:
         assert h.rows("per_minute") == before
         with pytest.raises(PositionLost, match=r"payments: 20 records .* no longer in the log"):
             h.audit()
+        assert "no longer in the log" not in caplog.text
+        h.restart(SHOP.replace("count(*) AS n", "count(*) + 0 AS n"))
+        assert "payments: its first 20 offsets are no longer in the log" in caplog.text
 
 
 @pytest.mark.parametrize("ahead", ["main", "other"])
