@@ -60,7 +60,11 @@ def closest(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean x?)` for the known name that is nearest, or nothing."""
     by_lower = {candidate.lower(): candidate for candidate in known}
     parts = [each for each in by_lower if name.lower() in each.split("_")]
-    if len(parts) == 1 and len(name) > 2:  # `lateness` of `allowed_lateness`, more than `late`
-        return f" (did you mean {by_lower[parts[0]]}?)"
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    parts = parts if len(parts) == 1 and len(name) > 2 else []
+    # `count` for `cont`, not `percentile_cont`; `allowed_lateness` for `lateness`, not `late`.
+    found = [
+        *difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.8),
+        *parts,
+        *difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6),
+    ]
     return f" (did you mean {by_lower[found[0]]}?)" if found else ""

@@ -10,7 +10,7 @@ Promises:
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Project, Sink, Stream, View
@@ -127,7 +127,12 @@ class _Files:
         found = [self._read_view(statement, cursor, names) for statement, cursor in self.views]
         read = tuple(view for view in found if view is not None)
         views = (*read, *written)
-        project = Project(tuple(self.streams), views, tuple(self.sinks), tuple(queries))
+        known = [*(each.name for each in queries), *(each.name for each in views)]
+        spelling = {name.lower(): name for name in known}
+        sinks = tuple(
+            replace(sink, view=spelling.get(sink.view.lower(), sink.view)) for sink in self.sinks
+        )
+        project = Project(tuple(self.streams), views, sinks, tuple(queries))
         # A definition that was refused would make its sinks look wrong too.
         unread = frozenset(name for name, entry in self.entries.items() if entry is None)
         whole = self.whole and len(read) == len(found)

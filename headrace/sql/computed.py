@@ -82,7 +82,7 @@ def _bind(source: Source, scope: Scope, written: Written, behind: Mapping[str, i
     if problems:
         raise Refused(*problems)
     node = _only_expression(tree, name, how)
-    check_functions(tree, scope, node)
+    check_functions(tree, scope, node, stays_text=False)
     if any(aggregates_of(node)) or node.find(exp.Window) is not None:
         raise tree.refuse(
             node,

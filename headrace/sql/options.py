@@ -14,7 +14,7 @@ from headrace.errors import Problem
 from headrace.model.names import closest
 from headrace.sql.durations import parse_duration
 from headrace.sql.statements import Cursor, split_commas
-from headrace.sql.text import Refused, Source
+from headrace.sql.text import Refused, Source, word
 
 __all__ = ["Option", "read_duration", "read_options"]
 
@@ -68,13 +68,14 @@ def read_options(
                 raise cursor.refuse(
                     "an option is missing in WITH (...); write WITH (name = 'value', ...)"
                 )
-            option = _read_option(source, part)
-            name = str(option.name.text).lower()
+            token = _read_name(source, part)
+            name = str(token.text).lower()
             if name in options:
-                raise source.refuse(option.name, f"option {name} occurs twice; keep one")
+                raise source.refuse(token, f"option {name} occurs twice; keep one")
+            # Before its value: `versioned = true` is refused for what it is.
             if name not in known:
-                raise source.refuse(option.name, _unknown(name, statement, known))
-            options[name] = option
+                raise source.refuse(token, _unknown(name, statement, known))
+            options[name] = _read_option(source, token, part)
         except Refused as refused:
             problems += refused.problems
     return options
@@ -94,22 +95,22 @@ def read_duration(
         return None
 
 
-def _read_option(source: Source, tokens: Sequence[Token]) -> Option:
-    cursor = Cursor(source, tokens)
-    first = cursor.peek()
-    if first is not None and first.token_type == TokenType.STRING:  # as Flink's users write it
-        name = cursor.take("the name")
-    else:
-        name = cursor.take_name("name of an option")
+def _read_name(source: Source, tokens: Sequence[Token]) -> Token:
+    if tokens[0].token_type == TokenType.STRING:  # as Flink's users write it
+        return tokens[0]
+    return Cursor(source, tokens).take_name("name of an option")
+
+
+def _read_option(source: Source, name: Token, tokens: Sequence[Token]) -> Option:
+    cursor = Cursor(source, tokens[1:])
     if not cursor.accept("="):
         raise source.refuse(
             name, f"option {name.text} has no value; write {name.text.lower()} = '...'"
         )
-    value = cursor.peek()
+    value, behind = cursor.peek(), cursor.peek(1)
+    if behind is not None and word(behind) and value and value.token_type == TokenType.STRING:
+        raise source.refuse(behind, f"a comma is missing before {behind.text}; write one")
     if value is None or value.token_type != TokenType.STRING or len(tokens) != 3:
-        # Named before its value is judged: `versioned = true` is refused for what it is.
-        if str(name.text).lower() in _LATER and value is not None:
-            return Option(name, value, "")
         raise source.refuse(
             value or name,
             f"the value of option {name.text} is written in quotes: {name.text.lower()} = '...'",

@@ -8,7 +8,7 @@ view as well, whose rows are written to that topic.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from sqlglot import Token, TokenType
+from sqlglot import Token
 
 from headrace.errors import Location, Problem
 from headrace.model.definitions import NamedQuery, Stream, View
@@ -16,6 +16,7 @@ from headrace.model.fingerprint import view_fingerprint
 from headrace.model.graph import outputs_of, streams_of
 from headrace.model.names import name_fault
 from headrace.model.validate import validate_view, validate_writing
+from headrace.sql.column_lists import read_names
 from headrace.sql.creating import STREAM, Kind
 from headrace.sql.options import Option, read_options
 from headrace.sql.query.binder import parse, read_query
@@ -23,7 +24,7 @@ from headrace.sql.query.expressions.scopes import Relation
 from headrace.sql.query.reading.trees import Tree
 from headrace.sql.query.relations.from_clause import name_columns, repeated_columns
 from headrace.sql.query.relations.names import Entry, Names, Pending
-from headrace.sql.statements import Cursor, Statement, split_commas
+from headrace.sql.statements import Cursor, Statement, nesting
 from headrace.sql.text import Source, word
 from headrace.sql.unknown import Unknown
 
@@ -59,7 +60,14 @@ class Unbound:
 
 def is_derived(cursor: Cursor) -> bool:
     """Whether CREATE STREAM goes on with a query; the cursor stands at the name."""
-    behind = [word(token) for token in cursor.tokens[cursor.at + 1 :]]
+    at, depth = cursor.at + 1, 0
+    while at < len(cursor.tokens):  # behind the column list, if there is one
+        depth += nesting(cursor.tokens[at])
+        if depth <= 0:
+            break
+        at += 1
+    has_list = at > cursor.at + 1
+    behind = [word(token) for token in cursor.tokens[at + has_list :]]
     return behind[:1] == ["AS"] or (behind[:1] == ["WITH"] and "AS" in behind)
 
 
@@ -78,7 +86,7 @@ def read_named_query(
     columns: tuple[Token, ...] = ()
     options: Mapping[str, Option] = {}
     if cursor.next_is("("):
-        columns = _read_columns(cursor, how)
+        columns = read_names(cursor, how)
     if cursor.next_is("WITH", "("):
         at = cursor.take("WITH")
         if kind is not STREAM:
@@ -112,21 +120,6 @@ def _option_problems(source: Source, name: str, options: Mapping[str, Option]) -
             "records anew, to a topic whose name ends with the version) or 'never' (an edit goes "
             "on in the same topic)",
         )
-
-
-def _read_columns(cursor: Cursor, how: str) -> tuple[Token, ...]:
-    opening = cursor.peek()
-    assert opening is not None
-    found: list[Token] = []
-    for part in split_commas(cursor.take_parenthesised("the columns")):
-        is_name = len(part) == 1 and part[0].token_type != TokenType.STRING
-        if not is_name:
-            raise cursor.source.refuse(
-                part[0] if part else opening,
-                f"only names are allowed here, one for each column of the query; {how}",
-            )
-        found.append(part[0])
-    return tuple(found)
 
 
 def bind_queries(
@@ -203,7 +196,9 @@ class _Definitions:
         query = self.queries[name]
         names = Names(self.definitions, self.streams, self.whole)
         problems: list[Problem] = []
-        relation = read_query(query.tree, names, problems, is_renamed=bool(query.columns))
+        relation = read_query(
+            query.tree, names, problems, is_renamed=bool(query.columns), is_read=True
+        )
         if names.waiting:
             return names.waiting
         if relation is not None:
@@ -230,11 +225,13 @@ class _Definitions:
 
     def _write(self, query: Unbound, named: NamedQuery, topic: str) -> list[View]:
         """Return the view that writes a stream to its topic, none if that is refused."""
+        key = query.options["key"].text if "key" in query.options else None
+        spelling = {each.name.lower(): each.name for each in outputs_of(named.query)}
         view = View(
             named.name,
             named.query,
             topic=topic,
-            key=query.options["key"].text if "key" in query.options else None,
+            key=None if key is None else spelling.get(key.lower(), key),
             reads=named.reads,
             sql=named.sql,
             location=named.location,

@@ -43,14 +43,10 @@ def read_stream(
     """
     source = statement.source
     name = cursor.take_name("name of the stream")
-    if cursor.next_is("AS") or cursor.next_is("WITH"):
-        raise (
-            _derived(cursor)
-            if cursor.next_is("AS")
-            else cursor.refuse(
-                f"stream {name.text} has no columns; write CREATE STREAM {name.text} "
-                "(column TYPE, ...) WITH (...)"
-            )
+    if cursor.next_is("WITH"):
+        raise cursor.refuse(
+            f"stream {name.text} has no columns; write CREATE STREAM {name.text} "
+            "(column TYPE, ...) WITH (...)"
         )
     inside = cursor.take_parenthesised(f"the columns of {name.text}")
     before = len(problems)
@@ -59,8 +55,6 @@ def read_stream(
     options: Mapping[str, Option] = {}
     if cursor.accept("WITH"):
         options = read_options(cursor, "CREATE STREAM", STREAM_OPTIONS, problems)
-    if cursor.next_is("AS"):
-        raise _derived(cursor)
     if not cursor.done:
         raise cursor.refuse(
             f"the statement should end here{cursor.found()}; write ; between statements"
@@ -115,13 +109,6 @@ def _build(
         timestamp_format=None if written == "iso8601" else written,
         sql=statement.sql,
         location=statement.location,
-    )
-
-
-def _derived(cursor: Cursor) -> Refused:
-    return cursor.refuse(
-        "CREATE STREAM ... AS is not built yet; give the stream its columns, and write the query "
-        "as CREATE MATERIALIZED VIEW ... AS SELECT ..."
     )
 
 

@@ -18,9 +18,11 @@ from headrace.model.nodes import (
     Window,
 )
 from headrace.model.validate import validate_view
+from headrace.sql.column_lists import read_names
 from headrace.sql.options import Option, read_duration, read_options
 from headrace.sql.query.binder import parse, read_query
 from headrace.sql.query.reading.trees import Tree
+from headrace.sql.query.relations.from_clause import name_columns
 from headrace.sql.query.relations.names import Names
 from headrace.sql.sinks import read_emit
 from headrace.sql.statements import Cursor, Statement
@@ -41,14 +43,13 @@ def read_view(
     """
     source, before = statement.source, len(problems)
     name = cursor.take_name("name of the view")
+    how = f"write CREATE MATERIALIZED VIEW {name.text} AS SELECT ..."
+    columns = read_names(cursor, how) if cursor.next_is("(") else ()
     options: Mapping[str, Option] = {}
     if cursor.accept("WITH"):
         options = read_options(cursor, "CREATE MATERIALIZED VIEW", VIEW_OPTIONS, problems)
     if not cursor.accept("AS"):
-        raise cursor.refuse(
-            f"AS is expected here{cursor.found()}; write CREATE MATERIALIZED VIEW {name.text} "
-            "AS SELECT ..."
-        )
+        raise cursor.refuse(f"AS is expected here{cursor.found()}; {how}")
     locations = {key: source.location(option.value.start) for key, option in options.items()}
     locations["name"] = source.location(name.start)
     lateness_us = read_duration(source, options, "allowed_lateness", problems)
@@ -56,7 +57,9 @@ def read_view(
     if not any(cursor.next_is(each) for each in ("SELECT", "WITH", "(")):
         raise cursor.refuse(f"SELECT is expected here{cursor.found()}")
     tree = parse(source, cursor.rest(), problems)
-    relation = read_query(tree, names, problems)
+    relation = read_query(tree, names, problems, is_renamed=bool(columns))
+    if relation is not None:
+        relation = name_columns(tree, relation, columns, name, problems)
     if relation is None or len(problems) > before:
         fault = name_fault("view", name.text)
         problems += [Problem(locations["name"], fault)] if fault else []

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.engine.gears.frames import make_frame
 from headrace.engine.spark.session import start_spark
-from headrace.sql.query.expressions.spark_functions import SPARK_FUNCTIONS
+from headrace.sql.query.expressions.spark_functions import SPARK_AGGREGATES, SPARK_FUNCTIONS
 
 pytestmark = pytest.mark.spark
 
@@ -32,3 +32,24 @@ def test_lists_and_maps_of_times_may_be_a_slice_with_nulls_among_them() -> None:
 def test_the_functions_that_the_front_door_knows_are_those_of_spark() -> None:
     listed = {row[0] for row in start_spark().sql("SHOW FUNCTIONS").collect()}
     assert {name for name in listed if name.isidentifier()} == SPARK_FUNCTIONS
+
+
+def test_the_aggregates_that_the_front_door_knows_are_those_of_spark() -> None:
+    catalyst = start_spark()._jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]
+    registry = catalyst.analysis.FunctionRegistry.builtin()
+    of_name = start_spark()._jvm.java.lang.Class.forName  # type: ignore[union-attr]
+    package = "org.apache.spark.sql.catalyst.expressions"
+    kinds = [
+        of_name(f"{package}.{each}")
+        for each in ("aggregate.AggregateFunction", "RuntimeReplaceableAggregate")
+    ]
+    found = set()
+    for name in SPARK_FUNCTIONS - {"grouping", "grouping_id"}:  # which tell of keys
+        known = registry.lookupFunction(catalyst.FunctionIdentifier(name))
+        if known.isEmpty():
+            continue  # a function of FROM
+        info = known.get()
+        is_one = any(kind.isAssignableFrom(of_name(info.getClassName())) for kind in kinds)
+        is_one = is_one and info.getGroup() != "window_funcs"
+        found |= {name} if is_one or info.getGroup() == "agg_funcs" else set()
+    assert found == SPARK_AGGREGATES

@@ -107,7 +107,7 @@ def test_a_literal_that_may_be_read_in_two_ways_is_refused(literal: str) -> None
         ("round(wide, big)", "round(wide, big): big is not a number from 0 to 18"),
         ("round(wide)[0]", "round(wide) is DOUBLE, not an ARRAY or MAP"),
         ("upper(word)", "upper(max(j)) cannot be computed over aggregates or windows that"),
-        ("big & 1 | 2", "write parentheses around big & 1"),
+        ("big | 1 & 2", "write parentheses around big | 1"),
         ("word || big + 1", "write parentheses around big + 1"),
         ("date_format(moment, 'QQQ')", "'QQQ' has letters that are not proven to mean the same"),
         ("date_trunc('eon', moment)", "'eon' is not a unit such as 'hour', 'day' or 'month'"),

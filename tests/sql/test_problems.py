@@ -180,6 +180,15 @@ def advice_of(query: str) -> tuple[list[str], list[str]]:
     return [str(each) for each in reading.warnings], [str(each) for each in reading.hints]
 
 
+def test_a_text_in_double_quotes_that_spells_a_column_is_warned_about() -> None:
+    warnings, hints = advice_of('SELECT "A" AS x, upper("b") AS y, \'a\' AS z FROM s WHERE b = "c"')
+    assert [warning.split(": ", 1)[1] for warning in warnings] == [
+        '"A" is a text, not the column; write a or `a`',
+        '"b" is a text, not the column; write b or `b`',
+    ]
+    assert hints == []
+
+
 def test_a_name_without_as_that_is_a_column_is_warned_about() -> None:
     [warning], hints = advice_of("SELECT a b FROM s")
     assert warning == (

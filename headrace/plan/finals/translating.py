@@ -10,6 +10,7 @@ from headrace.plan.finals.intervals import parse_interval
 from headrace.plan.finals.reading import OPERATORS, Expression, Names, call_of, operands_of
 from headrace.plan.terms import Literal, Operation, Operator, Reference, Term
 from headrace.schema.types import DataType, parse_type
+from headrace.sql.query.reading.precedence import regrouped_operand
 from headrace.sql.query.reading.trees import path_of, strip_parentheses
 from headrace.sql.stack import on_own_stack
 
@@ -19,7 +20,6 @@ _ARITHMETIC = (exp.Add, exp.Div, exp.Mul, exp.Neg, exp.Sub)
 _COMPARISONS = (
     exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NEQ, exp.NullSafeEQ, exp.Between, exp.In,
 )  # fmt: skip
-_BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
 _BOOLEAN, _STRING = parse_type("BOOLEAN"), parse_type("STRING")
 _BIGINT, _INT = parse_type("BIGINT"), parse_type("INT")
 _WHEN_READ = "compute it when you read the view"
@@ -110,13 +110,9 @@ class _Translation:
 
     def _refuse_order(self, node: exp.Expr) -> None:
         """Refuse operators in a row that Spark and this parser take in another order."""
-        if not isinstance(node, exp.Binary):
-            return
-        for side in (node.this, node.expression):
-            is_mixed = isinstance(side, _BITS) and type(side) is not type(node)
-            is_sum = isinstance(node, exp.DPipe) and isinstance(side, exp.Add | exp.Sub)
-            if (isinstance(node, _BITS) and is_mixed) or is_sum:
-                raise ValueError(f"{self.say(node)}: write parentheses around {self.say(side)}")
+        side = regrouped_operand(node)
+        if side is not None:
+            raise ValueError(f"{self.say(node)}: write parentheses around {self.say(side)}")
 
     def _call(
         self,

@@ -16,7 +16,7 @@ from sqlglot import Token, exp
 
 from headrace.errors import Problem
 from headrace.model.nodes import Filter, Node, Project
-from headrace.sql.query.expressions.scopes import Naming, Relation, Scope
+from headrace.sql.query.expressions.scopes import Naming, Relation
 from headrace.sql.query.reading.clauses import (
     misplaced_clauses,
     refused_clauses,
@@ -40,6 +40,7 @@ from headrace.sql.query.relations.from_clause import (
     name_columns,
     repeated_columns,
 )
+from headrace.sql.query.relations.generators import find_generator, laterals_of
 from headrace.sql.query.relations.names import Names
 from headrace.sql.query.selecting.select import SelectBinder
 from headrace.sql.text import Refused, Source
@@ -59,11 +60,17 @@ def parse(source: Source, tokens: Sequence[Token], problems: list[Problem]) -> T
 
 
 def read_query(
-    tree: Tree, names: Names, problems: list[Problem], *, is_renamed: bool = False
+    tree: Tree,
+    names: Names,
+    problems: list[Problem],
+    *,
+    is_renamed: bool = False,
+    is_read: bool = False,
 ) -> Relation | None:
     """Return what a query gives; None: it has problems, or what it reads has.
 
-    `is_renamed` says that a column list gives names to its outputs.
+    `is_renamed` says that a column list gives names to its outputs, `is_read` that other queries
+    may read it.
     Its own are added, in the order of the text, and those that the tree has already are told by
     the caller.
     """
@@ -71,7 +78,7 @@ def read_query(
     relation: Relation | None = None
     try:
         naming = Naming.GIVEN if is_renamed else Naming.OWN
-        relation = _Queries(tree, found).bind(tree.root, names, naming)
+        relation = _Queries(tree, found, is_read=is_read).bind(tree.root, names, naming)
     except Refused as refused:
         found += refused.problems
     problems += _once(sorted(found, key=lambda problem: problem.location))
@@ -97,9 +104,10 @@ def _once(problems: Sequence[Problem]) -> Iterator[Problem]:
 class _Queries:
     """Binds the queries of one tree."""
 
-    def __init__(self, tree: Tree, problems: list[Problem]) -> None:
+    def __init__(self, tree: Tree, problems: list[Problem], *, is_read: bool) -> None:
         self.tree = tree
         self.problems = problems
+        self.is_read = is_read
 
     def bind(self, query: exp.Expr, names: Names, naming: Naming) -> Relation | None:
         """Return what a query gives; None: it has problems, which are added, or what it reads has.
@@ -147,7 +155,7 @@ class _Queries:
             return names
         if clause.args.get("recursive"):
             second = self.tree.tokens_of(clause)[1]
-            self._add(second, "recursive queries are not supported; remove RECURSIVE")
+            raise self.tree.refuse(second, "recursive queries are not supported; remove RECURSIVE")
         own: set[str] = set()
         known = dict(names.ctes)  # grows as they are read
         names = replace(names, ctes=known)
@@ -237,15 +245,15 @@ class _Queries:
         if scope is None:
             return None
         scope.naming = naming
-        if scope.relation.is_grouped and self._regroups(select, scope):
+        scope.is_read = self.is_read or select is not self.tree.root
+        below = scope.relation  # generators of FROM are put over it
+        if below.is_grouped and self._regroups(select, below):
             return None
         before = len(self.problems)
         node = SelectBinder(self.tree, select, scope, self.problems).bind()
         if node is None or len(self.problems) > before:
             return None
-        if scope.relation.is_grouped and not _is_linear(node, scope.relation.node):
-            self._add(select, _regrouped("this", scope.relation))
-            return None
+        assert not below.is_grouped or _is_linear(node, below.node)
         try:
             return relation_of_select(node, scope.relation, names.streams)
         except TooLong as error:
@@ -258,17 +266,21 @@ class _Queries:
             self.problems.append(Problem(place, message))
             return None
 
-    def _regroups(self, select: exp.Select, scope: Scope) -> bool:
-        """Whether a query groups the groups that it reads, which is said."""
+    def _regroups(self, select: exp.Select, relation: Relation) -> bool:
+        """Whether a query does more with groups than to select and filter them, which is said."""
         having = select.args.get("having")
         parts = [*select.expressions, *([having] if having else [])]
         calls = [call for part in parts for call in aggregates_of(part)]
         places = [*([select.args["group"]] if select.args.get("group") else []), *calls]
         if select.args.get("distinct"):
             places.append(select)
+        found = (find_generator(self.tree, each) for each in select.expressions)
+        generators = [*laterals_of(select), *(each for each in found if each is not None)]
         if places:
-            self._add(places[0], _regrouped("an aggregate", scope.relation))
-        return bool(places)
+            self._add(places[0], _regrouped("an aggregate", relation))
+        elif generators:
+            self._add(generators[0], _regrouped("a generator", relation))
+        return bool(places or generators)
 
 
 def _unwrapped(query: exp.Expr) -> exp.Expr:

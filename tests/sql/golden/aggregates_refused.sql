@@ -79,7 +79,7 @@ SELECT sum(items) FILTER (WHERE count(*) > 1) AS a, sum(items) FILTER (WHERE itm
 -- case: the window within FILTER
 CREATE MATERIALIZED VIEW v AS
 SELECT count(*) FILTER (WHERE window.start = ts) AS a FROM payments GROUP BY window(ts, '1 minute')
--- error: case.sql:2:8: count() of the window is the window itself; use window.start or window.end
+-- error: case.sql:2:8: an aggregate cannot read the window's edges; use window.start and window.end outside of count()
 
 -- case: DISTINCT and ALL
 CREATE MATERIALIZED VIEW v AS

@@ -127,7 +127,7 @@ SELECT tag FROM orders LEFT JOIN LATERAL explode(tags) AS t(tag) ON tag = 'a'
 -- case: over groups
 CREATE MATERIALIZED VIEW v AS
 SELECT explode(l) AS x FROM (SELECT collect_list(id) AS l FROM orders)
--- error: case.sql:2:1: this over groups is not built yet: the subquery is grouped already; group once, over its records, or work it out when you read the view
+-- error: case.sql:2:8: a generator over groups is not built yet: the subquery is grouped already; group once, over its records, or work it out when you read the view
 
 -- case: distinct rows of groups
 CREATE MATERIALIZED VIEW v AS

@@ -21,7 +21,7 @@ SELECT grouping_id(id) AS g, count(*) AS n FROM orders GROUP BY CUBE (shop, id)
 -- case: a window in some sets
 CREATE MATERIALIZED VIEW v AS
 SELECT shop, count(*) AS n FROM orders GROUP BY ROLLUP (window(ts, '1 minute'), shop)
--- error: case.sql:2:57: window() must be in all sets, because a row belongs to one window; write GROUP BY window(...), ROLLUP (...)
+-- error: case.sql:2:57: window(ts, '1 minute') must be in all sets, because a row belongs to one window; write GROUP BY window(ts, '1 minute'), ROLLUP (...)
 
 -- case: too many sets
 CREATE MATERIALIZED VIEW v AS

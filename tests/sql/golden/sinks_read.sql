@@ -21,3 +21,13 @@ CREATE SINK out FROM v
 -- from: s
 -- output: a = a
 -- sink: out of v to out, upsert
+
+-- case: a view in another case
+CREATE STREAM s (a INT);
+CREATE MATERIALIZED VIEW Totals AS SELECT a FROM s;
+CREATE SINK out FROM totals
+-- stream: s (a INT) from s, key None, timestamps None
+-- view: Totals, 0 us
+-- from: s
+-- output: a = a
+-- sink: out of Totals to out, upsert

@@ -41,3 +41,10 @@ UNION ALL SELECT text, text FROM notes
 -- output: part = text
 -- union: of 2
 -- written: parts to parts, key None
+
+-- case: a key in another case, and a column list
+CREATE STREAM s (Body) WITH (topic = 't', key = 'BODY') AS SELECT upper(text) FROM notes
+-- query: stream s reads notes
+-- from: notes
+-- output: Body = upper(text)
+-- written: s to t, key Body

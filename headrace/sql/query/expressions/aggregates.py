@@ -120,10 +120,17 @@ class _Reader:
     def _bind(self, node: exp.Expr) -> Scalar:
         scalar = self.expressions.bind(node)
         if self.expressions.scope.has_window and set(scalar.refs) & set(WINDOW_COLUMNS):
-            raise self.tree.refuse(
-                self.node,
-                f"{self.name}() of the window is the window itself; use window.start or window.end",
-            )
+            if scalar.name is None:
+                message = (
+                    "an aggregate cannot read the window's edges; use window.start and window.end "
+                    f"outside of {self.name}()"
+                )
+            else:
+                message = (
+                    f"{self.name}() of the window is the window itself; use window.start or "
+                    "window.end"
+                )
+            raise self.tree.refuse(self.node, message)
         return scalar
 
     def _is_star(self) -> bool:

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Protocol
 
-from sqlglot import Token, exp
+from sqlglot import Token, TokenType, exp
 
 from headrace.errors import Problem
 from headrace.model.names import closest
@@ -20,11 +20,22 @@ from headrace.model.scalars import Scalar, escape_braces
 from headrace.schema.types import DataType
 from headrace.sql.query.expressions.functions import refused_functions
 from headrace.sql.query.expressions.scopes import Scope, Target, Unknown, field_of
+from headrace.sql.query.expressions.special_times import special_times
 from headrace.sql.query.expressions.windows import misplaced_window, read_edge
 from headrace.sql.query.reading.cast_types import OTHER_TYPES, SAME_TYPES, SPARK_TYPES
 from headrace.sql.query.reading.syntax import AggregateCall, Kind, holds, span_of
 from headrace.sql.query.reading.trees import Tree, is_path, parts_of, path_of, strip_parentheses
-from headrace.sql.text import Hole, Refused, TooMany, plain_name, render, word, words
+from headrace.sql.text import (
+    Hole,
+    Refused,
+    TooMany,
+    identifier,
+    plain_name,
+    quoted_name,
+    render,
+    word,
+    words,
+)
 
 __all__ = [
     "GROUPING_FUNCTIONS",
@@ -33,6 +44,8 @@ __all__ = [
     "Rows",
     "check_functions",
     "name_of",
+    "quoted_column",
+    "quotes_of_text",
     "refuse_null",
 ]
 
@@ -92,6 +105,13 @@ class Expressions:
         target = self.scope.find([part.name for part in path_of(inner)])
         return target.type if isinstance(target, Target) else None
 
+    def known_type_of(self, node: exp.Expr) -> DataType | None:
+        """Return the same; what is wrong with a column is said elsewhere."""
+        try:
+            return self.type_of(node)
+        except Refused:
+            return None
+
     def type_of_field(self, node: exp.Dot) -> DataType | None:
         """Return the type of a field of what is no path, such as items[0]. Refused: it has none."""
         if not isinstance(node.expression, exp.Identifier):
@@ -145,16 +165,43 @@ class Expressions:
 
 
 def check_functions(
-    tree: Tree, scope: Scope, node: exp.Expr, *, may_be_window: bool = False
+    tree: Tree,
+    scope: Scope,
+    node: exp.Expr,
+    *,
+    may_be_window: bool = False,
+    stays_text: bool = True,
 ) -> None:
-    """Refuse what no expression of a view may use; an output of groups may be their window."""
+    """Refuse what no expression of a view may use; an output of groups may be their window.
+
+    `stays_text` says whether a text is one to what reads the expression, too.
+    """
     tokens = tree.tokens_of(node)
     problems = refused_functions(tree.source, tokens, scope.columns)
     misplaced = misplaced_window(tree, node, may_be_output=may_be_window)
     if misplaced is not None:
         problems += misplaced.problems
+    type_of = Expressions(tree, scope).known_type_of
+    problems += special_times(tree, type_of, node, stays_text=stays_text)
     if problems:
         raise Refused(*problems)
+    for token in tokens:
+        if quoted_column(tree, scope, token) is not None:
+            tree.warnings.append(tree.problem(token, quotes_of_text(tree, scope, token)))
+
+
+def quoted_column(tree: Tree, scope: Scope, token: Token) -> str | None:
+    """Return the column that a text in double quotes spells, as other engines write names."""
+    is_quoted = token.token_type == TokenType.STRING and tree.source.text[token.start] == '"'
+    return scope.columns.get(str(token.text).lower()) if is_quoted else None
+
+
+def quotes_of_text(tree: Tree, scope: Scope, token: Token) -> str:
+    """Return what to say about such a text."""
+    column = quoted_column(tree, scope, token) or ""
+    quoted = quoted_name(column)
+    plain = "" if identifier(column) == quoted else f"{column} or "
+    return f'"{token.text}" is a text, not the column; write {plain}{quoted}'
 
 
 class _Binding:
@@ -278,21 +325,19 @@ class _Binding:
         first, last = span_of(node)
         tokens = self.tree.tokens
         if isinstance(node, exp.Array):
-            if tokens[first].text == "[":
-                inside = self.tree.source.slice(tokens[first : last + 1])[1:-1][:60]
-                raise self.tree.refuse(node, f"an array is written array({inside})")
-            if tokens[first + 1].text != "[":
-                return
-        elif len(node.expressions) == 1:
-            return
-        elif not (word(tokens[first]) == "MAP" and "map" not in self.scope.columns):
+            inside = self.tree.source.slice(tokens[first : last + 1])[1:-1][:60]
+            raise self.tree.refuse(node, f"an array is written array({inside})")
+        # A variable of a lambda is no column, unless it is written in another case.
+        is_word = isinstance(node.this, exp.Column) and not self._is_variable(node.this)
+        maker = word(tokens[first]) if is_word and span_of(node.this) == (first, first) else ""
+        is_made = maker == "ARRAY" or (maker == "MAP" and len(node.expressions) != 1)
+        if is_made and maker.lower() not in self.scope.columns:
+            self.names[first], self.names[first + 1], self.names[last] = maker.lower(), "(", ")"
+        elif len(node.expressions) != 1:
             raise self.tree.refuse(
                 node.expressions[1] if node.expressions else node,
                 "one index or key is expected between [ and ], such as items[0]",
             )
-        else:
-            self.names[first] = "map"
-        self.names[first + 1], self.names[last] = "(", ")"
 
     def _is_variable(self, node: exp.Expr) -> bool:
         while isinstance(node, exp.Dot):
@@ -349,10 +394,11 @@ class _Binding:
             name = self.rows.column_of_path(Scalar(text, (target.column,)))
             if name is not None:
                 return name, used
+        # What a generator or a window makes has a name that is not the query's own.
+        shown = part.name if target.column.startswith("_") else target.column
         raise self.tree.refuse(
             part,
-            f"{target.column} is neither grouped nor aggregated; add it to GROUP BY, or write "
-            f"max({target.column})",
+            f"{shown} is neither grouped nor aggregated; add it to GROUP BY, or write max({shown})",
         )
 
     def _name_unit(self, node: exp.Expr) -> None:

@@ -12,7 +12,7 @@ from sqlglot import Token, TokenType
 from headrace.errors import Problem
 from headrace.model.names import closest
 from headrace.sql.query.expressions.foreign_functions import FOREIGN_FUNCTIONS
-from headrace.sql.query.expressions.spark_functions import SPARK_FUNCTIONS
+from headrace.sql.query.expressions.spark_functions import SPARK_AGGREGATES, SPARK_FUNCTIONS
 from headrace.sql.query.reading.calls import AGGREGATES, FunctionCall, find_calls
 from headrace.sql.statements import nesting, split_commas
 from headrace.sql.text import Source, word, words
@@ -64,19 +64,21 @@ _OTHER_GENERATORS = {
     "variant_explode_outer": "LATERAL VIEW OUTER explode(from_json(json, 'array<...>')) t AS c",
 }
 _RANKS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
-_OTHER_AGGREGATES = words(
-    "bitmap_construct_agg bitmap_or_agg count_min_sketch "
-    "group_concat histogram_numeric hll_sketch_agg "
-    "hll_union_agg listagg median percentile percentile_cont percentile_disc "
-    "quantile schema_of_variant_agg string_agg"
-)
+_OTHER_AGGREGATES = (SPARK_AGGREGATES - AGGREGATES.keys()) | {"group_concat", "quantile"}
 _INSTEAD = {
+    **dict.fromkeys(
+        (name for name in SPARK_AGGREGATES if name.startswith("kll_")),
+        "write approx_percentile(x, p)",
+    ),
+    **dict.fromkeys(
+        (name for name in SPARK_AGGREGATES if name.startswith(("hll_", "theta_"))),
+        "write approx_count_distinct(x)",
+    ),
+    "approx_top_k_accumulate": "write approx_top_k(x, k)",
     "group_concat": "write collect_list(x), and join its values when you read",
     "listagg": "write collect_list(x), and join its values when you read",
     "string_agg": "write collect_list(x), and join its values when you read",
     "histogram_numeric": "write histogram(x), or approx_percentile(x, p) once for each p",
-    "hll_sketch_agg": "write approx_count_distinct(x)",
-    "hll_union_agg": "write approx_count_distinct(x)",
     "median": "write approx_percentile(x, 0.5)",
     "percentile": "write approx_percentile(x, p)",
     "percentile_cont": "write approx_percentile(x, p)",
@@ -111,7 +113,8 @@ def refused_functions(
     for index, token in enumerate(tokens):
         subquery = max(0, subquery + nesting(token)) if subquery else 0
         following = tokens[index + 1] if index + 1 < len(tokens) else None
-        message, text = None, word(token)
+        is_part = index > 0 and tokens[index - 1].text == "."  # then it is a name, whatever it says
+        message, text = None, "" if is_part else word(token)
         if text == "SELECT" and not subquery:
             subquery = 1
             message = (
@@ -132,10 +135,9 @@ def refused_functions(
 
 
 def _is_bare(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a word stands for itself, and is neither called nor a part of a path."""
+    """Whether a word stands for itself, and is neither called nor the beginning of a path."""
     following = tokens[index + 1].text if index + 1 < len(tokens) else ""
-    preceding = tokens[index - 1].text if index else ""
-    return following not in ("(", ".") and preceding != "."
+    return following not in ("(", ".")
 
 
 def _call_fault(call: FunctionCall) -> str | None:
@@ -155,7 +157,8 @@ def _call_fault(call: FunctionCall) -> str | None:
         return f"{name}() is not supported; write {_OTHER_GENERATORS[name]}"
     if name in _RANKS:
         return f"{name}() ranks rows, which is not built yet; rank them when you read the view"
-    unknown = name.startswith(("approx_", "regr_")) and name not in AGGREGATES
+    is_like_one = name.startswith(("approx_", "regr_"))
+    unknown = is_like_one and name not in AGGREGATES and name not in SPARK_FUNCTIONS
     if name in _OTHER_AGGREGATES or unknown:
         instead = _INSTEAD.get(name, "the aggregates that can be are in docs/sql.md")
         return f"the aggregate {name}() cannot be kept turn by turn; {instead}"

@@ -106,6 +106,11 @@ class Beside:
     qualifier: str
     type: DataType | None = None  # None: it is not known
 
+    @property
+    def written(self) -> str:
+        """Its name, behind that of the relation if that has one."""
+        return f"{self.qualifier}.{self.name}" if self.qualifier else self.name
+
 
 @dataclass(frozen=True)
 class Target:
@@ -143,6 +148,7 @@ class Scope:
     outputs: frozenset[str] = field(default_factory=frozenset)  # in lower case, to explain mistakes
     made: list[Beside] = field(default_factory=list)  # by LATERAL VIEW and its kin
     naming: Naming = Naming.OWN
+    is_read: bool = False  # by another query
     _index: "_Index | None" = None
 
     @property
@@ -184,9 +190,11 @@ class Scope:
             start, end, _ = WINDOW_COLUMNS
             return Target(start if names[1] == "start" else end, 2)
         found = self._named(names[0])
-        if len({each.qualifier for each in found}) > 1:
-            choice = " or ".join(f"{each.qualifier}.{each.name}" for each in found)
-            return Unknown(f"{written[0]} is the name of {len(found)} columns; write {choice}")
+        if len(found) > 1:
+            known = [each.written for each in found if each.qualifier]
+            how = f"write {' or '.join(known)}" if known else "rename one with AS"
+            how += ", or rename the other with AS" if len(known) == 1 else ""
+            return Unknown(f"{written[0]} is the name of {len(found)} columns; {how}")
         if found:
             return _target(found[0], written, 0)
         if self._is_beside(names):
@@ -209,9 +217,10 @@ class Scope:
             for each in self._own():
                 self._index.own.setdefault(each.name.lower(), []).append(each)
             for column in self.relation.columns:
-                self._index.add(
-                    Beside(column.name, column.name, self.relation.qualifier, column.type)
-                )
+                if column.name.lower() not in self._index.columns:  # else that is refused already
+                    self._index.add(
+                        Beside(column.name, column.name, self.relation.qualifier, column.type)
+                    )
             self._index.qualifiers[self.relation.qualifier.lower()] = self.relation.qualifier
         for each in self.made[self._index.made :]:
             self._index.add(each)
@@ -240,6 +249,7 @@ class Scope:
             how = "add GROUP BY window(<event time>, '1 minute')"
             return Unknown(f"there is no window here; {how}", skip)
         known_as = {"windowstart": "window.start", "windowend": "window.end"}
+        known_as |= {"window_start": "window.start", "window_end": "window.end"}
         known_as |= {"rowtime": relation.event_time} if relation.event_time else {}
         if first in known_as:
             return Unknown(f"{shown} is written {known_as[first]} here", skip)

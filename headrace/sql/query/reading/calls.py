@@ -97,16 +97,23 @@ class FunctionCall:
 
 def find_calls(tokens: Sequence[Token]) -> Iterator[FunctionCall]:
     """Yield every function call, also within others, in the order of their names."""
+    types = 0  # within each other: ARRAY<DECIMAL(10, 2)>
     for at, token in enumerate(tokens[:-1]):
         opening = tokens[at + 1]
+        previous = tokens[at - 1].text if at > 0 else ""
+        is_cast = previous == "::" or previous.upper() == "AS"
+        is_nested = opening.text == "<" and word(token) in ("ARRAY", "MAP", "STRUCT")
+        if is_nested and (is_cast or types):  # elsewhere a column may be called so
+            types += 1
+        elif set(token.text) == {">"}:
+            types = max(0, types - len(token.text))
         if opening.token_type != TokenType.L_PAREN:
             continue
         is_name = bool(word(token)) and word(token) not in NOT_FUNCTIONS
         # ANY and SOME are also functions, but not after LIKE and not after a comparison.
         if word(token) in ("ANY", "SOME"):
             is_name = at == 0 or starts_operand(tokens[at - 1])
-        previous = tokens[at - 1].text if at > 0 else ""
-        is_type = previous == "::" or previous.upper() == "AS"
+        is_type = is_cast or types > 0
         is_suffix = previous == ")" and word(token) == "FILTER"
         if is_suffix:
             continue

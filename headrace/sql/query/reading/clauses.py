@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from sqlglot import Token, exp
 
 from headrace.errors import Problem
+from headrace.model.names import closest
 from headrace.sql.query.reading.syntax import has_span, span_of
 from headrace.sql.query.reading.trees import Tree, is_lateral
 from headrace.sql.text import word, words
@@ -60,6 +61,8 @@ _UNSPANNED = {
 _BOUND = words(
     "expression expressions from_ laterals where group having with_ this alias db catalog distinct"
 )
+#: What a word may be meant for that is none.
+_CLAUSES = ("WHERE", "GROUP BY", "HAVING", "LATERAL VIEW", "UNION ALL")
 _ORDER = (("from_", "FROM"), ("where", "WHERE"), ("group", "GROUP BY"), ("having", "HAVING"))
 
 
@@ -135,6 +138,11 @@ def unread(tree: Tree) -> Problem | None:
         return tree.problem(token, f"this {token.text} closes no bracket; remove it")
     if word(token) == "FROM":
         return tree.problem(token, "FROM must follow the columns of SELECT")
+    # Behind a name in FROM a word is an alias, and one that is misspelled may be, too.
+    for each in (token, tree.tokens[tree.end - 1]):
+        meant = closest(word(each), _CLAUSES)
+        if meant and word(each) not in (*_CLAUSES, *_REFUSED):
+            return tree.problem(each, f"{each.text} begins no clause{meant}")
     following = tree.tokens[tree.end + 1] if tree.end + 1 < len(tree.tokens) else None
     known = foreign_clause(token, following) or _REFUSED.get(word(token) or token.text)
     shown = tree.source.text[token.start : token.end + 1]

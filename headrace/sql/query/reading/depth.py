@@ -45,6 +45,10 @@ def refuse_unreadable(source: Source, tokens: Sequence[Token]) -> None:
     for at, token in enumerate(tokens):
         if token.token_type == TokenType.PIPE_GT:
             raise source.refuse(token, "|> is not supported; write SELECT ... FROM ... WHERE ...")
+        if token.token_type == TokenType.L_BRACE:
+            raise source.refuse(
+                token, "{ has no meaning here; write named_struct('a', x) or map('a', x)"
+            )
         if word(previous) == "WINDOW" and word(token) in ("TUMBLING", "HOPPING", "SESSION"):
             raise source.refuse(
                 token,
@@ -82,6 +86,8 @@ def _unit_behind_to(tokens: Sequence[Token], opening: int) -> str | None:
 _CLAUSES = words("FROM WHERE HAVING UNION EXCEPT INTERSECT LIMIT") | {"GROUP BY", "ORDER BY"}
 #: Functions whose arguments may have a FROM between them.
 _WITH_FROM = words("EXTRACT OVERLAY POSITION SUBSTR SUBSTRING TRIM")
+#: And those that may have an AS.
+_WITH_AS = words("CAST NAMED_STRUCT STRUCT TRY_CAST")
 
 
 def refuse_open(source: Source, tokens: Sequence[Token]) -> None:
@@ -106,12 +112,14 @@ def refuse_open(source: Source, tokens: Sequence[Token]) -> None:
 def _clause_within(tokens: Sequence[Token], opening: int) -> Token | None:
     """Return the first clause that begins within a bracket that is none of a query."""
     following = word(tokens[opening + 1]) if opening + 1 < len(tokens) else ""
-    if following in ("SELECT", "WITH") or (opening and word(tokens[opening - 1]) in _WITH_FROM):
+    before = word(tokens[opening - 1]) if opening else ""
+    if following in ("SELECT", "WITH") or before in _WITH_FROM:
         return None
+    clauses = _CLAUSES if before in _WITH_AS else _CLAUSES | {"AS"}
     depth = 0
     for at in range(opening + 1, len(tokens)):
         depth += nesting(tokens[at])
-        is_clause = word(tokens[at]) in _CLAUSES and word(tokens[at - 1]) != "DISTINCT"
+        is_clause = word(tokens[at]) in clauses and word(tokens[at - 1]) != "DISTINCT"
         if depth <= 0 and is_clause:
             return tokens[at]
     return None

@@ -59,6 +59,8 @@ def parse_query(source: Source, tokens: Sequence[Token], problems: list[Problem]
 class _Parser(RecoveringParser):
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     NO_PAREN_FUNCTIONS: ClassVar[dict[TokenType, Any]] = {}
+    # By the name before a bracket, which may be a column: `list[0]`, `array(a, b)[0]`.
+    ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
         name: SparkParser.FUNCTION_PARSERS[name]
         for name in ("CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "SUBSTR", "TRIM",
@@ -109,6 +111,8 @@ class _Parser(RecoveringParser):
     def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
         if isinstance(this, exp.Bracket) and not has_span(this):  # `a[0]` of `a[0][1]`
             set_span(this, self._index - 1, self._index - 1)
+        if this is not None and self._match_pair(TokenType.L_BRACKET, TokenType.R_BRACKET):
+            this = exp.Bracket(this=this, expressions=[])  # `ARRAY[]`, which sqlglot refuses
         return super()._parse_bracket(this)
 
     def _parse_projections(self) -> tuple[list[exp.Expr], None]:
@@ -350,10 +354,16 @@ class _Parser(RecoveringParser):
 
 
 def _as_name(tokens: Sequence[Token], at: int) -> Token:
-    """Return a token, as that of a name where sqlglot takes it for the beginning of a clause."""
+    """Return a token, as that of a name where sqlglot may take it for another word.
+
+    Those that it takes for clauses or types, and all words behind a dot: `flags.true`.
+    """
     token = tokens[at]
     following = tokens[at + 1].text if at + 1 < len(tokens) else ""
-    if word(token) in ("WINDOW", "SESSION") and following == "(":
+    is_called = word(token) in ("WINDOW", "SESSION") and following == "("
+    is_maker = word(token) in ("ARRAY", "MAP") and following == "["
+    is_part = at > 0 and tokens[at - 1].token_type == TokenType.DOT and bool(word(token))
+    if is_called or is_maker or (is_part and token.token_type != TokenType.NUMBER):
         return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
     return token
 

@@ -21,7 +21,14 @@ from headrace.sql.query.reading.syntax import span_of
 from headrace.sql.query.reading.trees import Tree, aggregates_of, is_lateral, strip_parentheses
 from headrace.sql.text import Refused, word, words
 
-__all__ = ["Generator", "bind_laterals", "find_generator", "read_generator"]
+__all__ = [
+    "Generator",
+    "bind_laterals",
+    "find_generator",
+    "lateral_names",
+    "laterals_of",
+    "read_generator",
+]
 
 #: The functions by name: which of the node's they are, and whether they keep rows without elements.
 _FUNCTIONS = {
@@ -66,11 +73,22 @@ def _name(tree: Tree, call: exp.Expr) -> str:
     return tree.call_name(call) or ""
 
 
+def laterals_of(select: exp.Select) -> list[exp.Expr]:
+    """Return the generators of FROM, in their order."""
+    joins = [join for join in select.args.get("joins") or [] if is_lateral(join)]
+    return sorted([*joins, *(select.args.get("laterals") or [])], key=span_of)
+
+
+def lateral_names(select: exp.Select) -> set[str]:
+    """Return the names that the columns of generators in FROM were given, in lower case."""
+    nodes = [each.this if isinstance(each, exp.Join) else each for each in laterals_of(select)]
+    aliases = [alias for node in nodes if (alias := node.args.get("alias")) is not None]
+    return {column.name.lower() for alias in aliases for column in alias.columns}
+
+
 def bind_laterals(expressions: Expressions, select: exp.Select, problems: list[Problem]) -> bool:
     """Put the generators of FROM over the scope's relation; false: one of them has a problem."""
-    joins = [join for join in select.args.get("joins") or [] if is_lateral(join)]
-    laterals = [*joins, *(select.args.get("laterals") or [])]
-    for node in sorted(laterals, key=span_of):
+    for node in laterals_of(select):
         try:
             _bind_lateral(expressions, node)
         except Refused as refused:

@@ -28,6 +28,7 @@ from headrace.sql.query.expressions.binding import (
     GROUPING_FUNCTIONS,
     NO_SETS,
     Expressions,
+    name_of,
     refuse_null,
 )
 from headrace.sql.query.expressions.windows import (
@@ -36,6 +37,7 @@ from headrace.sql.query.expressions.windows import (
     read_edge,
     read_window,
 )
+from headrace.sql.query.reading.precedence import regrouping_operator
 from headrace.sql.query.reading.syntax import AggregateCall
 from headrace.sql.query.reading.trees import (
     aggregates_of,
@@ -70,6 +72,13 @@ _SIGNS = {
     "escape": "ESCAPE",
     "nullsafeneq": "IS DISTINCT FROM",
     "regexplike": "RLIKE",
+}
+#: Functions that mean the same; those of keys alone are computed by Spark.
+_AS_CALLS = {
+    "bitwiseleftshift": "shiftleft",
+    "bitwiserightshift": "shiftright",
+    "ilike": "ilike",
+    "regexplike": "regexp_like",
 }
 _INSTEAD = "compute it when you read the view"
 
@@ -132,13 +141,13 @@ class Groups:
         """
         self._outputs = outputs or {}
         whole = strip_parentheses(node)
-        if is_window(self.tree, whole):
+        if is_window(self.tree, whole) or self._is_window_by_name(whole):
             return self._window_struct(whole)
         scalar = self.expressions.bind(node, self)
         refuse_null(self.tree, node)
         if scalar.name is None and self._is_known_later(node, scalar):
             self._refuse_foreign(node)
-        return scalar.substitute({f"{_OUTPUT}{name}": each for name, each in self._outputs.items()})
+        return self._written_out(scalar)
 
     def column_of_node(self, node: exp.Expr) -> str | None:
         """Return the column for an aggregate call, an output's name or a key."""
@@ -156,18 +165,32 @@ class Groups:
             return None
         if any(map(self._is_output, inner.find_all(exp.Column))):
             return None  # no key names an output
-        return self.column_of_path(self.expressions.bind(inner))
+        column = self.column_of_path(self.expressions.bind(inner))
+        operator = None if column is None else regrouping_operator(node)
+        if operator is not None:
+            raise self.tree.refuse(
+                node,
+                f"Spark groups the operators of {self.tree.text(operator)} differently; write "
+                f"parentheses around {self.tree.text(node)}",
+            )
+        return column
 
     def _window_struct(self, node: exp.Expr) -> Scalar:
         """Return the window as a column: its start and its end."""
         misplaced = misplaced_window(self.tree, node)
         if self.window is None and misplaced is not None:
             raise misplaced
-        if read_window(self.expressions, node) != self.window:
+        if is_window(self.tree, node) and read_window(self.expressions, node) != self.window:
             raise self.tree.refuse(
                 node, "this is not the window that GROUP BY names; write the same, or window.start"
             )
         return Scalar("named_struct('start', {0}, 'end', {1})", WINDOW_COLUMNS[:2])
+
+    def _is_window_by_name(self, node: exp.Expr) -> bool:
+        """Whether a node is the window of the groups by its own name."""
+        scope, name = self.expressions.scope, (name_of(self.tree, node) or "").lower()
+        known = ("window", "session_window") if scope.has_session else ("window",)
+        return scope.has_window and name in known and name not in scope.columns
 
     def _edge(self, node: exp.Expr) -> str | None:
         """Return the column for tumble_start(...) and its kin."""
@@ -222,9 +245,16 @@ class Groups:
 
     def _is_known_later(self, node: exp.Expr, scalar: Scalar) -> bool:
         """Whether no record knows the value: it is over an aggregate, or over windows to come."""
-        if any(aggregates_of(node)) or any(name.startswith(_OUTPUT) for name in scalar.refs):
+        if any(aggregates_of(node)):
             return True
-        return self._has_many_windows and not set(scalar.refs).isdisjoint(WINDOW_COLUMNS)
+        refs = {*self._written_out(scalar).refs}
+        if not refs.isdisjoint(map(call_column, range(len(self.calls)))):
+            return True
+        return self._has_many_windows and not refs.isdisjoint(WINDOW_COLUMNS)
+
+    def _written_out(self, scalar: Scalar) -> Scalar:
+        """Return an expression over the columns of the aggregate, without names of outputs."""
+        return scalar.substitute({f"{_OUTPUT}{name}": each for name, each in self._outputs.items()})
 
     @property
     def _has_many_windows(self) -> bool:
@@ -262,15 +292,32 @@ class Groups:
                     raise self._refuse_call(node, name)
             self._refuse_odd_forms(node, name)
             if not isinstance(node, _STORE_NODES) and not is_path(node):
-                raise self.tree.refuse(
-                    self._place(node, root),
-                    f"{_SIGNS.get(node.key, node.key.upper())} cannot be computed beside "
-                    f"{self._what(root)}; {_INSTEAD}",
-                )
+                raise self._refuse_operator(node, root)
             waiting += [] if is_path(node) else parts_of(node)
+
+    def _refuse_operator(self, node: exp.Expr, root: exp.Expr) -> Refused:
+        sign, function, instead = _SIGNS.get(node.key, node.key.upper()), "", _INSTEAD
+        if isinstance(node, exp.Binary):
+            function = _AS_CALLS.get(node.key, "")
+        if function and not self._is_known_later(node, self.expressions.bind(node, self)):
+            sides = (self.tree.text(node.this), self.tree.text(node.expression))
+            instead = f"write {function}({', '.join(sides)})"
+        return self.tree.refuse(
+            self._place(node, root),
+            f"{sign} cannot be computed beside {self._what(root)}; {instead}",
+        )
 
     def _refuse_call(self, node: exp.Expr, name: str) -> Refused:
         what = self._what(node)
+        if name == "struct":
+            parts = [
+                f"'{each.alias_or_name or f'col{at}'}', {self.tree.text(each.unalias())}"
+                for at, each in enumerate(node.expressions, 1)
+            ]
+            return self.tree.refuse(
+                node,
+                f"struct() cannot be applied to {what}; write named_struct({', '.join(parts)})",
+            )
         instead = f"compute it when you read: SELECT {name}(...) FROM view"
         if what == _AGGREGATE:
             instead += ", or apply it to the argument"

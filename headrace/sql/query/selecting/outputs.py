@@ -95,6 +95,13 @@ class _Reader:
             )
         if self.grouped:
             raise tree.refuse(node, "* cannot stand in a grouped view; name the columns")
+        inner = node
+        while isinstance(inner, exp.Dot):
+            inner = inner.this
+        if not isinstance(inner, exp.Column | exp.Star):
+            raise tree.refuse(
+                node, f"{tree.text(inner)[:40]} is no column, and * stands for columns; name them"
+            )
         star = node if isinstance(node, exp.Star) else path_of(node)[-1]
         chosen = self._starred(node)
         for name, value in star.args.items():
@@ -150,10 +157,11 @@ class _Reader:
                 )
             twice = [other for other in found if other.name.lower() == each.name.lower()]
             if len(twice) > 1:
-                both = " and ".join(f"{other.qualifier}.{other.name}" for other in twice)
-                raise self.tree.refuse(
-                    node, f"* stands for {both}, which have one name; name the columns, with AS"
-                )
+                both = " and ".join(other.written for other in twice)
+                what = f"{both}, which have one name"
+                if not any(other.qualifier for other in twice):
+                    what = f"{len(twice)} columns named {each.name}"
+                raise self.tree.refuse(node, f"* stands for {what}; name the columns, with AS")
             chosen[each.name] = Scalar.column(each.column)
         return chosen
 
@@ -203,7 +211,13 @@ class _Reader:
     def _read_output(self, node: exp.Expr) -> Output:
         tree, scope = self.tree, self.scope
         inner = node.this if isinstance(node, exp.Alias) else node
-        check_functions(tree, scope, inner, may_be_window=self.grouped)
+        check_functions(
+            tree,
+            scope,
+            inner,
+            may_be_window=self.grouped,
+            stays_text=not scope.is_read,
+        )
         if isinstance(node, exp.Aliases):
             raise tree.refuse(
                 tree.first(node), "an expression has one name; only generators have several"
@@ -211,7 +225,10 @@ class _Reader:
         if isinstance(node, exp.Alias):
             place, expression = tree.last(node), node.this
             if place.token_type == TokenType.STRING:
-                raise tree.refuse(place, "an output's name is written without quotes: AS name")
+                text = str(place.text)
+                known = "name" if name_fault("output", text) else identifier(text)
+                how = "in backquotes" if known.startswith("`") else "without quotes"
+                raise tree.refuse(place, f"an output's name is written {how}: AS {known}")
             name, where = _checked(tree, place, str(place.text)), tree.source.location(place.start)
             self._warn_of_alias(place, expression)
             return Output(name, where, expression, has_alias=True)

@@ -9,6 +9,7 @@ from headrace.model.nodes import (
     WINDOW_COLUMNS,
     Aggregate,
     Filter,
+    Generate,
     Named,
     Node,
     Project,
@@ -20,13 +21,21 @@ from headrace.sql.query.expressions.binding import (
     Expressions,
     check_functions,
     name_of,
+    quoted_column,
+    quotes_of_text,
     refuse_null,
 )
 from headrace.sql.query.expressions.scopes import Scope, Target
 from headrace.sql.query.expressions.windows import find_window, read_window
 from headrace.sql.query.reading.syntax import AggregateCall, Broken, span_of
-from headrace.sql.query.reading.trees import Tree, aggregates_of, is_broken, strip_parentheses
-from headrace.sql.query.relations.generators import bind_laterals
+from headrace.sql.query.reading.trees import (
+    Tree,
+    aggregates_of,
+    is_broken,
+    path_of,
+    strip_parentheses,
+)
+from headrace.sql.query.relations.generators import bind_laterals, lateral_names, laterals_of
 from headrace.sql.query.relations.window_tables import WindowChoice, edges_of, window_columns
 from headrace.sql.query.selecting.distinct import distinct, is_distinct
 from headrace.sql.query.selecting.grouping import Groups
@@ -40,6 +49,7 @@ __all__ = ["SelectBinder"]
 #: Units of date_trunc that are windows, too, and functions that cut a time to one of them.
 _UNITS = words("second minute hour day week")
 _CUTS = {"date": "1 day", "to_date": "1 day"}
+_TOO_EARLY = "{} is evaluated before records are grouped by the window; {}"
 
 
 class SelectBinder:
@@ -107,15 +117,17 @@ class SelectBinder:
             (each.alias_or_name.lower(), each.this if isinstance(each, exp.Alias) else each)
             for each in self.select.expressions
         ]
+        columns = {*self.scope.columns, *lateral_names(self.select)}
         nodes: list[exp.Expr] = []
-        for part in self._group_parts():
-            nodes += [part, *members_of(part)]
-            number = self.tree.first(part).text
-            if self._is_all(part):
-                nodes += [node for _, node in outputs]
+        for node in (each for part in self._group_parts() for each in (part, *members_of(part))):
+            name, number = name_of(self.tree, node), self.tree.first(node).text
+            nodes.append(node)
+            if self._is_all(node):
+                nodes += [output for _, output in outputs]
             elif number.isdigit() and 1 <= int(number) <= len(outputs):
                 nodes.append(outputs[int(number) - 1][1])
-            nodes += [node for name, node in outputs if name == part.name.lower()]
+            elif name is not None and name.lower() not in columns:
+                nodes += [output for known, output in outputs if known == name.lower()]
         return nodes
 
     def _group_parts(self) -> list[exp.Expr]:
@@ -144,6 +156,7 @@ class SelectBinder:
                 raise self.tree.refuse(
                     node, "WHERE looks at single records; move the aggregate to HAVING"
                 )
+            self._refuse_window_in_where(node)
             return self._bind_row(node)
         except Refused as refused:
             self.problems += refused.problems
@@ -192,7 +205,10 @@ class SelectBinder:
             except Refused as refused:
                 self.problems += refused.problems
         group = self.select.args.get("group")
-        broken = group is not None and (is_broken(group.expressions) or None in outputs)
+        # What could not be read behind the query may be its GROUP BY.
+        broken = self._is_cut and group is None
+        if group is not None:
+            broken = not group.expressions or is_broken(group.expressions) or None in outputs
         if len(self.problems) > before or broken:
             return None  # without all keys, what is selected cannot be judged
         columns = self._bind_outputs(outputs, groups.bind)
@@ -210,17 +226,37 @@ class SelectBinder:
             node = Filter(node, condition, self.tree.location(having))
         return Project(node, columns)
 
+    @property
+    def _is_cut(self) -> bool:
+        """Whether what stands behind the SELECT could not be read."""
+        last = span_of(self.select)[1]
+        return last + 1 == self.tree.end < len(self.tree.tokens)
+
     def _refuse_windows_below(self, node: Node) -> None:
         """Refuse WHERE and LATERAL VIEW over a window that only groups have."""
+        laterals = laterals_of(self.select)
         while node is not self.source:
+            lateral = laterals.pop() if isinstance(node, Generate) else None
             if any(set(scalar.refs) & set(WINDOW_COLUMNS) for scalar in scalars_of(node)):
-                place = self._clause("where") or self.select
-                self._add(
-                    place,
-                    "WHERE is evaluated before records are grouped by the window; write HAVING "
-                    "window_start > ...",
-                )
+                if lateral is not None:
+                    self._add(
+                        lateral, _TOO_EARLY.format("LATERAL VIEW", "use window_start in SELECT")
+                    )
+                else:
+                    place = self._clause("where") or self.select
+                    self._add(place, _TOO_EARLY.format("WHERE", "write HAVING window_start > ..."))
             [node] = inputs_of(node)
+
+    def _refuse_window_in_where(self, node: exp.Expr) -> None:
+        """Refuse WHERE over window.start where GROUP BY makes the window."""
+        if "window" in self.scope.columns or not any(
+            find_window(self.tree, part) is not None for part in self._group_parts()
+        ):
+            return
+        for column in node.find_all(exp.Column):
+            if path_of(column)[0].name.lower() in ("window", "session_window"):
+                how = f"write HAVING {self.tree.text(column)} > ..."
+                raise self.tree.refuse(column, _TOO_EARLY.format("WHERE", how))
 
     def _check_distinct(
         self, aggregate: Aggregate | None = None, columns: Sequence[Named] = ()
@@ -272,13 +308,14 @@ class SelectBinder:
     def _read_sets(
         self, groups: Groups, sets: Sequence[Sequence[exp.Expr]], numbers: Mapping[int, int | None]
     ) -> None:
-        for node in (node for each in sets for node in each):
-            if find_window(self.tree, node) is not None and not all(node in each for each in sets):
+        edges = [{self._edge(node) for node in each if numbers[id(node)] is None} for each in sets]
+        for node in (node for each in sets for node in each if numbers[id(node)] is None):
+            if not all(self._edge(node) in each for each in edges):
+                written = self.tree.text(node)
                 self._add(
                     node,
-                    "window() must be in all sets, because a row belongs to one window; write "
-                    "GROUP BY "
-                    "window(...), ROLLUP (...)",
+                    f"{written} must be in all sets, because a row belongs to one window; write "
+                    f"GROUP BY {written}, ROLLUP (...)",
                 )
                 return
         if len(groups.keys) > MAX_KEYS:
@@ -286,6 +323,11 @@ class SelectBinder:
             return
         found = [[numbers[id(node)] for node in each] for each in sets]
         groups.set_sets([frozenset(at for at in each if at is not None) for each in found])
+
+    def _edge(self, node: exp.Expr) -> str:
+        """Return which column of the window a key is, or that it is the window itself."""
+        is_whole = find_window(self.tree, node) is not None
+        return "window" if is_whole else self.expressions.bind(node).name or ""
 
     def _is_all(self, node: exp.Expr) -> bool:
         is_word = word(self.tree.first(node)) == "ALL" and name_of(self.tree, node) is not None
@@ -338,12 +380,16 @@ class SelectBinder:
     def _read_key(self, groups: Groups, node: exp.Expr) -> int | None:
         if find_window(self.tree, node) is not None:
             window = read_window(self.expressions, node)
-            if groups.window not in (None, window):
+            is_second = self.choice is None and self.scope.relation.windowed is not None
+            if is_second or groups.window not in (None, window):
                 raise self.tree.refuse(node, "a view has one window; remove this one")
             groups.window = window
             self.scope.has_window = True
             self.scope.has_session = window.gap_us is not None
             return None
+        first = self.tree.first(node)
+        if self.tree.last(node) is first and quoted_column(self.tree, self.scope, first):
+            raise self.tree.refuse(first, quotes_of_text(self.tree, self.scope, first))
         check_functions(self.tree, self.scope, node)
         self._hint_at_window(groups, node)
         if any(aggregates_of(node)):
