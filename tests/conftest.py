@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from class_archive import class_archive
 from sharing import BySpark, rank
 from soaking import SEED, SOAKING
 
@@ -80,7 +79,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Let Java take Spark's classes from an archive, in this process and in those it starts."""
     needed = any(item.get_closest_marker("spark") for item in session.items)
     if needed and not session.config.option.collectonly:
-        os.environ["SPARK_SUBMIT_OPTS"] = class_archive(os.environ["SPARK_SUBMIT_OPTS"])
+        from headrace.engine.spark.classes import OPTIONS, archived
+        from headrace.engine.spark.java import cache_folder
+        from headrace.log.embedded.files import locked
+        from headrace.serve.archiving import make_archive
+
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        with locked(cache_folder() / "tests"):  # of several workers one makes it
+            make_archive(os.environ[OPTIONS])
+        os.environ[OPTIONS] = archived(os.environ[OPTIONS])
 
 
 @pytest.fixture(scope="session")

