@@ -98,9 +98,9 @@ def _merge(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table]) -> None:
             return
         for delta in deltas:
             with file.registered("__delta", delta) as name:
-                file.run(merge(table, name))
+                file.run_again(merge(table, name))
                 if table.keep is not None:
-                    file.run(trim(table, name))
+                    file.run_again(trim(table, name))
     except duckdb.DataError as error:
         raise MergeFailed(
             f"view {table.view}: its delta does not merge: {error}", view=table.view

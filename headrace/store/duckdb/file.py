@@ -10,11 +10,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from headrace.errors import StoreBusy, StoreError, Unreachable
 from headrace.store.duckdb.errors import lacks_memory, translate, translated
@@ -23,6 +24,7 @@ __all__ = ["DuckDBFile"]
 
 MEMORY_LIMIT = "2GB"  # of DuckDB's own buffers; past it, queries spill to disk or fail
 SPILL_LIMIT = "8GB"  # of temporary files: a query from outside must not fill the log's disk
+MAX_PARSED = 1_024  # statements that are kept parsed
 CLOSE_SECONDS = 5.0  # that queries under way get to notice that they were ended
 
 # Before a transaction is tried again that lacked the memory that queries held.
@@ -34,6 +36,20 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
+
+
+class _Feed:
+    """What a registered name stands for now: to register each table anew costs 0.7 ms."""
+
+    def __init__(self, name: str, table: pa.Table) -> None:
+        self.name = name
+        self.table = table
+
+    def __arrow_c_schema__(self) -> object:
+        return self.table.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
 
 
 class DuckDBFile:
@@ -49,6 +65,8 @@ class DuckDBFile:
         self._writer_lock = threading.RLock()
         self._cursor_lock = threading.Lock()
         self._cursors: set[duckdb.DuckDBPyConnection] = set()
+        self._feeds: dict[tuple[str, pa.Schema], _Feed] = {}
+        self._parsed: dict[str, duckdb.Statement] = {}
         self._asked: set[duckdb.DuckDBPyConnection] = set()  # of them, with a query from outside
         self._check_path(read_only)
         self._root = self._connect(read_only)
@@ -117,6 +135,7 @@ class DuckDBFile:
                 raise
 
     def _roll_back(self, cause: BaseException) -> None:
+        self._feeds.clear()  # names that were registered within the transaction go with it
         for pause_seconds in (*_PAUSES_SECONDS, None):
             try:
                 self._writer.execute("ROLLBACK")
@@ -206,17 +225,27 @@ class DuckDBFile:
             marks = ", ".join(["unnest(?)"] * len(columns))
             self.run(f"INSERT INTO {table} SELECT {marks}", columns)
 
+    def run_again(self, sql: str) -> None:
+        """Run one statement whose text is the same in many turns: it is parsed once."""
+        if sql not in self._parsed:
+            if len(self._parsed) >= MAX_PARSED:  # versions come and go
+                self._parsed.clear()
+            [self._parsed[sql]] = self._writer.extract_statements(sql)
+        self._writer.execute(self._parsed[sql])
+
     @contextmanager
-    def registered(self, name: str, data: object) -> Iterator[str]:
-        """Let statements within read an Arrow table under a name."""
-        self._writer.register(name, data)
+    def registered(self, name: str, data: pa.Table) -> Iterator[str]:
+        """Let statements within read an Arrow table; yields its name, the same for one schema."""
+        key = (name, data.schema)
+        if key not in self._feeds:
+            self._feeds[key] = _Feed(f"{name}_{len(self._feeds)}", data)
+            self._writer.register(self._feeds[key].name, self._feeds[key])
+        feed = self._feeds[key]
+        feed.table = data
         try:
-            yield name
+            yield feed.name
         finally:
-            # A statement that failed took the transaction with it, and the name goes with that;
-            # saying so here would hide why it failed.
-            with suppress(duckdb.TransactionException):
-                self._writer.unregister(name)
+            feed.table = data.slice(0, 0)
 
     def close(self) -> None:
         """Wait for the writer, end every query under way, and release the file. StoreBusy."""
