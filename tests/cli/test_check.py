@@ -77,7 +77,7 @@ def test_what_the_planner_refuses_without_types_is_told_beside_other_problems(
     )
     (found,) = headrace("check", "--json", "-p", write(tmp_path, a=STREAM, b=over)).rows
     assert [(each["line"], each["message"][:50]) for each in found["findings"]] == [
-        (2, "view u: a generator over an aggregate is not built"),
+        (2, "a generator over groups is not built yet: ids is g"),
         (3, "DROP is not a definition; delete the statement tha"),
     ]
 
