@@ -23,7 +23,7 @@ from headrace.log.kafka.topics import KafkaTopics
 __all__ = ["KafkaWatch"]
 
 # How often a wait looks whether `wake` was called: confluent-kafka has nothing to wait for both.
-WAKE_S = 0.05
+WAKE_S = 0.1
 # A topic that is new to the consumer is asked for at least so long, whatever the timeout.
 MEET_S = 0.5
 # After an error that the reader may not see.
