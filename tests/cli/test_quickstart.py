@@ -2,8 +2,9 @@
 
 What `headrace init` prints as the next steps is pasted into a shell as it stands.
 
-Method: the commands of its README run as real processes; the expected rows come from DuckDB, which
-reads the file itself and knows nothing of streams, turns or Spark.
+Method: the commands of its README run as real processes, and again in this one, on Kafka; the
+expected rows come from DuckDB, which reads the file itself and knows nothing of streams, turns or
+Spark.
 """
 
 import os
@@ -61,12 +62,20 @@ prefix = "{folder.parent.name}."
 @pytest.mark.spark
 @pytest.mark.parametrize("log", ["embedded", "kafka"])
 def test_the_readme_runs_and_the_views_equal_a_plain_query(
-    tmp_path: Path, process: Run, headrace: Run, request: pytest.FixtureRequest, log: str
+    tmp_path: Path,
+    process: Run,
+    headrace: Run,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    log: str,
 ) -> None:
     folder = tmp_path / "quickstart"
     shutil.copytree(QUICKSTART, folder, ignore=shutil.ignore_patterns(".headrace"))
+    monkeypatch.chdir(folder)
+    run = process
     if log == "kafka":
         on_kafka(folder, request.getfixturevalue("broker"))
+        run = headrace
     blocks = re.findall(r"```sh\n(.*?)```", (QUICKSTART / "README.md").read_text(), re.DOTALL)
     commands = [line for block in blocks for line in block.splitlines()]
     assert [command.split()[:2] for command in commands] == [
@@ -78,7 +87,7 @@ def test_the_readme_runs_and_the_views_equal_a_plain_query(
     ]
     outputs = []
     for command in commands:
-        answer = process(*shlex.split(command)[1:], cwd=folder)
+        answer = run(*shlex.split(command)[1:])
         assert answer.code == 0, answer.err
         outputs.append(answer.out)
     shown = re.findall(r"```text\n(.*?)```", (QUICKSTART / "README.md").read_text(), re.DOTALL)
