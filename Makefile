@@ -15,7 +15,7 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 15
 
-# No Spark, no processes, no store; under half a minute.
+# No Spark, no processes, no store; some two minutes.
 test-fast: $(INSTALLED)
 	$(BIN)/python -m pytest -n 2 -m "not spark and not slow"
 
