@@ -227,7 +227,7 @@ class Engine:
     def _plan_project(self) -> dict[tuple[str, str], tuple[Fold, ...]]:
         problems: list[Problem] = []
         folds: dict[tuple[str, str], tuple[Fold, ...]] = {}
-        # Side by side: Spark takes a third of a second for a view when it has just started.
+        # Side by side: Spark takes a quarter of a second for a view when it has just started.
         for view, planned in zip(
             self.project.views, self._pool.map(self._plan, self.project.views), strict=True
         ):

@@ -3,6 +3,7 @@
 Method: tables many times as large as the memory that comparing them gets, with one row changed.
 """
 
+import io
 from pathlib import Path
 from random import Random
 
@@ -88,3 +89,22 @@ def test_an_export_of_another_release_is_refused(
         open_export(path, tmp_path),
     ):
         pass
+
+
+def test_an_export_that_a_commit_ends_is_told_as_one(tmp_path: Path) -> None:
+    store = DuckDBStore(tmp_path / "store.duckdb")
+    epoch = store.begin_epoch()
+    store.hold(epoch, [stream_holding(), holding(TABLE)], {})
+    store.prepare(TABLE)
+    store.commit(turn_of(planned(epoch, 1), {TABLE: (large(TABLE, 300_000),)}))
+
+    class Sink(io.BytesIO):
+        def write(self, data: object) -> int:
+            store._file._end_queries()  # what a commit does that lacks memory
+            return super().write(data)  # type: ignore[arg-type]
+
+    with store.open() as snapshot, pytest.raises(StoreError, match="was ended: a commit needed"):
+        snapshot.export(Sink(), TABLE.name)
+    with store.open() as snapshot:
+        snapshot.export(io.BytesIO(), TABLE.name)
+    store.close()
