@@ -21,18 +21,12 @@ from headrace.errors import MergeFailed
 from headrace.ledger.entries import Emission, When
 from headrace.log.base import MAX_RECORD_BYTES
 from headrace.plan.tables import Table
-from headrace.store.duckdb.emission.images import (
-    key_names,
-    keys_of,
-    open_keys,
-    same_keys,
-    take_images,
-)
+from headrace.store.duckdb.emission.images import open_keys, take_images
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import physical
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.reading import Shown, live, shown_at
-from headrace.store.duckdb.tables.sessions import span_us
+from headrace.store.duckdb.tables.touching import find_touched, key_names, keys_of, same_keys
 from headrace.time.clocks import NEVER
 from headrace.time.windows import MIN_EDGE_US
 
@@ -64,16 +58,8 @@ class SinkEmitter:
         """Find the rows that the turn touches, and how they are now."""
         table = self.emission.table
         touched, keys = self._name("touched"), keys_of(table)
-        placing, source = placing_of(table), live(table).source
-        self.file.run(f"CREATE TEMP TABLE {touched} AS SELECT {keys} FROM {source} LIMIT 0")
-        for delta in deltas:
-            if not delta.num_rows:
-                continue
-            gap_us = table.placement.gap_us
-            span = span_us(delta, gap_us) if placing.chains else (0, 0)
-            with self.file.registered("__delta", delta) as name:
-                found = placing.touched(table, name, span)
-                self.file.run(f"INSERT INTO {touched} SELECT {keys} FROM ({found})")
+        find_touched(self.file, table, deltas, touched)
+        source = live(table).source
         for condition in self._moved():
             self.file.run(f"INSERT INTO {touched} SELECT {keys} FROM {source} WHERE {condition}")
         if self.emission.when is not When.NOW:

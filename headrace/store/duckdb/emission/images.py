@@ -3,8 +3,6 @@
 A table of images has the columns `__r0`, `__r1`, ... that tell rows apart, `__key` and `__row`.
 """
 
-from collections.abc import Sequence
-
 import duckdb
 
 from headrace.errors import MergeFailed
@@ -14,8 +12,9 @@ from headrace.store.duckdb.emission.json import json_object
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import GROUP, quote
 from headrace.store.duckdb.tables.reading import Shown, live
+from headrace.store.duckdb.tables.touching import key_names, keys_of
 
-__all__ = ["key_names", "keys_of", "open_keys", "same_keys", "take_images"]
+__all__ = ["open_keys", "take_images"]
 
 # What an expression over a row's aggregates can raise; a division by zero is the second.
 _ROW_FAULTS = (duckdb.DataError, duckdb.InvalidInputException)
@@ -23,29 +22,11 @@ _META = ((EVENTS, parse_type("BIGINT")), ("_closed", parse_type("BOOLEAN")))
 _CHOSEN = "temp.__chosen"
 
 
-def key_names(table: Table) -> list[str]:
-    """Return the columns of images that tell rows apart."""
-    return [f"__r{at}" for at in range(len(live(table).keys))] or ["__r"]
-
-
-def keys_of(table: Table) -> str:
-    """Return the selection of those columns from what the rows are read from."""
-    keys = live(table).keys
-    if not keys:
-        return "1 AS __r"  # a view without keys has one row
-    return ", ".join(f"{quote(key)} AS __r{at}" for at, key in enumerate(keys))
-
-
 def open_keys(table: Table) -> str:
     """Return a query for the keys of rows that are not closed; nothing else of them is read."""
     shown = live(table)
     rows = f"SELECT {keys_of(table)}, {shown.closed} FROM {shown.source} AS {GROUP}"
     return f"SELECT {', '.join(key_names(table))} FROM ({rows}) WHERE NOT _closed"
-
-
-def same_keys(one: str, other: str, keys: Sequence[str]) -> str:
-    """Return the test whether two tables of images speak of the same row."""
-    return " AND ".join(f"{one}.{key} IS NOT DISTINCT FROM {other}.{key}" for key in keys)
 
 
 def take_images(

@@ -1,0 +1,47 @@
+"""Which rows of a table a turn touches: their keys, in a temporary table, before it is merged.
+
+Such a table has the columns `__r0`, `__r1`, ... that tell rows apart.
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from headrace.plan.tables import Table
+from headrace.store.duckdb.file import DuckDBFile
+from headrace.store.duckdb.tables.names import quote
+from headrace.store.duckdb.tables.placing import placing_of
+from headrace.store.duckdb.tables.sessions import span_us
+
+__all__ = ["find_touched", "key_names", "keys_of", "same_keys"]
+
+
+def find_touched(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table], into: str) -> None:
+    """Make a temporary table of the keys of the rows that deltas change; some stand there twice."""
+    placing, keys = placing_of(table), keys_of(table)
+    file.run(f"CREATE TEMP TABLE {into} AS SELECT {keys} FROM {placing.source(table)} LIMIT 0")
+    for delta in deltas:
+        if not delta.num_rows:
+            continue
+        span = span_us(delta, table.placement.gap_us) if placing.chains else (0, 0)
+        with file.registered("__delta", delta) as name:
+            found = placing.touched(table, name, span)
+            file.run(f"INSERT INTO {into} SELECT {keys} FROM ({found})")
+
+
+def key_names(table: Table) -> list[str]:
+    """Return the columns that tell rows apart."""
+    return [f"__r{at}" for at in range(len(placing_of(table).keys(table)))] or ["__r"]
+
+
+def keys_of(table: Table) -> str:
+    """Return the selection of those columns from what the rows are read from."""
+    keys = placing_of(table).keys(table)
+    if not keys:
+        return "1 AS __r"  # a view without keys has one row
+    return ", ".join(f"{quote(key)} AS __r{at}" for at, key in enumerate(keys))
+
+
+def same_keys(one: str, other: str, keys: Sequence[str]) -> str:
+    """Return the test whether rows of two tables have the same keys."""
+    return " AND ".join(f"{one}.{key} IS NOT DISTINCT FROM {other}.{key}" for key in keys)
