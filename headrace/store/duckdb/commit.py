@@ -10,7 +10,6 @@ from headrace.errors import MergeFailed, StoreError
 from headrace.ledger.entries import Commit, OutboxEntry, Owner, Seed
 from headrace.plan.tables import Table
 from headrace.store.duckdb.emission.emitter import SinkEmitter
-from headrace.store.duckdb.emission.writing import write_rows
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import physical
 from headrace.store.duckdb.tables.placing import placing_of
@@ -23,6 +22,7 @@ from headrace.store.duckdb.versions import (
     set_progress,
     set_watermarks,
 )
+from headrace.store.duckdb.writing import write_rows
 from headrace.time.clocks import NEVER
 
 __all__ = ["SUM_COUNTERS", "blame_for_memory", "count_commit", "write_turn"]

@@ -30,7 +30,6 @@ from headrace.plan.tables import Table
 from headrace.store.base import MAX_ROWS, MAX_SECONDS, WRITTEN_ROWS
 from headrace.store.duckdb.commit import SUM_COUNTERS
 from headrace.store.duckdb.emission.sinks import SINKS
-from headrace.store.duckdb.emission.writing import WRITTEN_BY
 from headrace.store.duckdb.errors import translated
 from headrace.store.duckdb.exporting import write_export
 from headrace.store.duckdb.query import read_query
@@ -38,6 +37,7 @@ from headrace.store.duckdb.tables.cutting import day_start
 from headrace.store.duckdb.tables.names import physical, quote
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.versions import CLOCK, read_clock
+from headrace.store.duckdb.writing import WRITTEN_BY
 from headrace.time.clocks import NEVER
 
 __all__ = ["DuckDBSnapshot"]

@@ -7,8 +7,8 @@ import duckdb
 
 from headrace.errors import MergeFailed
 from headrace.plan.tables import EVENTS, Table
+from headrace.schema.json_rows import json_object
 from headrace.schema.types import parse_type
-from headrace.store.duckdb.emission.json import json_object
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import GROUP, quote
 from headrace.store.duckdb.tables.reading import Shown, live

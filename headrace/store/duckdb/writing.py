@@ -15,8 +15,8 @@ from headrace.errors import MergeFailed
 from headrace.ledger.entries import Written, WrittenBy
 from headrace.log.base import MAX_RECORD_BYTES
 from headrace.plan.tables import RECORD_KEY, WATERMARK, Table
+from headrace.schema.json_rows import json_object, key_bytes
 from headrace.store.base import MAX_ORDINALS
-from headrace.store.duckdb.emission.json import json_object, key_bytes
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import quote
 

@@ -1,4 +1,4 @@
-"""Rows as JSON text, made by the store itself: the same JSON that `headrace sql --json` prints.
+"""Rows as JSON text, as SQL of DuckDB: the same JSON that `headrace sql --json` prints.
 
 A decimal with decimals is text; bytes are base64; times are ISO 8601 in UTC; a MAP is an object
 with the text of its keys. All of it can be appended again and is decoded to the same value, with
@@ -9,7 +9,6 @@ takes no such text.
 from collections.abc import Sequence
 
 from headrace.schema.types import DataType
-from headrace.store.duckdb.tables.names import quote
 
 __all__ = ["json_object", "key_bytes"]
 
@@ -35,12 +34,16 @@ def key_bytes(value: str, type: DataType) -> str:
     return f"encode(CAST({plain} AS VARCHAR))"
 
 
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
 def _text(name: str) -> str:
     return "'" + name.replace("'", "''") + "'"
 
 
 def _plain(value: str, type: DataType, depth: int = 0) -> str:
-    """Return SQL for a value that the store writes as JSON the way we want it."""
+    """Return SQL for a value that DuckDB writes as JSON the way we want it."""
     if type.kind == "TIMESTAMP":
         local = f"({value}) AT TIME ZONE 'UTC'"
         whole = f"epoch_us({value}) % 1000000 = 0"
@@ -76,7 +79,7 @@ def _plain(value: str, type: DataType, depth: int = 0) -> str:
         )
     if type.kind == "STRUCT":
         fields = ", ".join(
-            f"{quote(name)} := {_plain(f'({value}).{quote(name)}', part, depth)}"
+            f"{_quote(name)} := {_plain(f'({value}).{_quote(name)}', part, depth)}"
             for name, part in zip(type.names, type.parts, strict=True)
         )
         return f"CASE WHEN {value} IS NOT NULL THEN struct_pack({fields}) END"
