@@ -23,6 +23,8 @@ HeadraceError
 │   ├── MergeFailed         one view's delta does not merge; names the view
 │   ├── QueryRefused        not a reading statement, or past its limits
 │   │   └── TableNotFound   it names a table that is not there
+│   ├── TokenRefused        a resume token is none of this view's
+│   │   └── TokenTooOld     the changes behind it are not kept any more
 │   └── StateDamaged        a file of operator state is missing or damaged; names it
 ├── EngineError             the engine cannot start or go on
 │   ├── EngineRunning       another engine serves this project
@@ -73,6 +75,8 @@ __all__ = [
     "StoreBusy",
     "StoreError",
     "TableNotFound",
+    "TokenRefused",
+    "TokenTooOld",
     "TopicExists",
     "TopicNotFound",
     "Unreachable",
@@ -226,6 +230,14 @@ class TableNotFound(QueryRefused):
     def __init__(self, table: str) -> None:
         self.table = table
         super().__init__(f"there is no table {table}; `SHOW TABLES` lists what there is")
+
+
+class TokenRefused(StoreError):
+    """A resume token is not one, or of another store, or of a view that is gone."""
+
+
+class TokenTooOld(TokenRefused):
+    """The changes that followed a resume token are not kept any more."""
 
 
 class StateDamaged(StoreError):

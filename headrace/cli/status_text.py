@@ -77,7 +77,7 @@ def all_details(found: Json, *, width: int | None = None) -> "Group":
         )
     parts += [
         f"outbox: {counted(found['outbox_records'], 'record')} waiting",
-        f"sinks: {counted(found['emission_rows'], 'row')} waiting",
+        f"sinks: {counted(found['sink_rows'], 'row')} waiting",
         f"written streams: {counted(found['written_rows'], 'row')} waiting",
         *_void(found),
         "bounds: " + " ".join(f"{name}={value}" for name, value in found["bounds"].items()),
@@ -214,7 +214,7 @@ def _waiting(found: Json) -> Iterable[str]:
     """Return what waits to be published, if anything does."""
     for name, noun, of in (
         ("outbox_records", "late, dead or duplicate record", ""),
-        ("emission_rows", "row", " of sinks"),
+        ("sink_rows", "row", " of sinks"),
         ("written_rows", "row", " of written streams"),
     ):
         if count := found[name]:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -20,10 +19,10 @@ from headrace.engine.spark.analysis import plan_view
 from headrace.engine.spark.secrecy import check_secrecy
 from headrace.engine.spark.shares import use_pool
 from headrace.engine.spark.zones import check_zone
-from headrace.engine.time.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from headrace.engine.time.saving import SavedMarkers
 from headrace.engine.time.timekeeping import check_known
 from headrace.engine.turn.emitting import Emitting
-from headrace.engine.turn.outset import Outset, passed, standing
+from headrace.engine.turn.outset import Outset, standing
 from headrace.engine.turn.pace import TurnTooLarge
 from headrace.engine.turn.planning import Ends, Planner
 from headrace.engine.turn.turn import Tools, take_turn
@@ -47,6 +46,7 @@ from headrace.ledger.entries import (
     PlannedTurn,
     TurnReport,
 )
+from headrace.ledger.following import ChangeLimits
 from headrace.log.base import DEFAULT_PARTITIONS, Log
 from headrace.model.definitions import Project, View
 from headrace.operators.state import StateFolder
@@ -55,14 +55,13 @@ from headrace.project.settings import Settings
 from headrace.sinks.outbox import ensure_topic
 from headrace.sinks.publishing import Publisher
 from headrace.store.base import Snapshot, Store
+from headrace.store.following import Follower
 
 __all__ = ["Engine"]
 
 logger = logging.getLogger("headrace.engine")
 
 MAX_VIEW_THREADS = 8
-# Between two checkpoints of the topic of markers: reading so many takes half a second.
-CHECKPOINT_MARKERS = 10_000
 # A unit this close to the main one takes its last turn while the main one waits.
 _NEARLY_LEVEL_RECORDS = 20_000
 
@@ -96,7 +95,6 @@ class Engine:
         self._units: dict[str, Unit] = {}
         self._registry = threading.Lock()  # held to change `_units`
         self.epoch = 0
-        self._saved_markers = 0  # how far the topic of markers was read at the last checkpoint
         self.on_turn: Callable[[TurnReport], None] = lambda _: None
         self._wanted: set[tuple[str, str]] = set()  # names and versions of the project's views
         self._pool = ThreadPoolExecutor(MAX_VIEW_THREADS, thread_name_prefix="view")
@@ -110,10 +108,11 @@ class Engine:
             store,
             self.settings,
             lambda: self.units,
-            lambda unit: self.emitting.due_in_us(unit.folds),
+            self.emitting.due_in_us,
             wall=wall,
             ends=ends,
         )
+        self._saved_markers = SavedMarkers(store, self.planner.time)
         self._replaying = threading.Lock()  # held for a long turn of any unit but the main one
         self.join_lock = threading.Lock()  # held by a unit that is, or waits to be, swapped in
 
@@ -141,10 +140,12 @@ class Engine:
         check_secrecy(self.tools.log, self.tools.spark.sparkContext.getConf().get)
         folds = self._plan_project()
         self._wanted = set(folds)
-        self._resume_markers()
+        self._saved_markers.resume()
         self.epoch = self.planner.begin(writes=self.tools.publisher is not None)
         for stream in self.project.streams:
             ensure_topic(self.tools.log, stream.topic, DEFAULT_PARTITIONS)
+        # Before anything changes: what sinks are owed is told as it was defined.
+        self._publish_all()
         with self.tools.store.open() as snapshot:
             holdings = snapshot.holdings()
         changes = decide_changes(self.project, holdings)
@@ -159,53 +160,30 @@ class Engine:
         self._open_units(folds)
         self._sweep_state()
         self.tools.store.show(self.epoch, MAIN, kept_tables(self.units[MAIN].folds))
-        self._set_sinks()
+        self._set_followers()
         self._save_markers()
-        self.publish()
-
-    @property
-    def _checkpoint(self) -> Path:
-        return self.tools.store.state_folder / "markers.json"
-
-    def _resume_markers(self) -> None:
-        """Let the topic of markers be read from where a checkpoint left it, not from its start."""
-        found = read_checkpoint(self._checkpoint)
-        if found is not None and self.planner.time.resume(found):
-            self._saved_markers = found.book.end_offset
+        self._publish_all()
 
     def _save_markers(self) -> None:
-        """Keep a checkpoint of the markers, every so many of them."""
-        book = self.planner.time.book
-        writes = self.tools.publisher is not None
-        if not writes or book.end_offset - self._saved_markers < CHECKPOINT_MARKERS:
-            return
-        # First where everybody stands: they go on meanwhile, and never back.
-        floors = passed(self.units.values())
-        with self.tools.store.open() as snapshot:
-            since = min(snapshot.time_offset(unit) for unit in snapshot.units())
-        with self.planner.time.lock:
-            kept = book.kept(floors, since)
-        try:
-            write_checkpoint(self._checkpoint, Checkpoint(kept, floors, since))
-        except OSError as error:
-            logger.warning("%s: no checkpoint of the markers: %s", self._checkpoint, error)
-        self._saved_markers = kept.end_offset
+        if self.tools.publisher is not None:
+            self._saved_markers.save(self.units.values())
 
-    def _set_sinks(self) -> None:
-        """Let the store know the sinks, and which version of its view each is told of."""
+    def _set_followers(self) -> None:
+        """Let the store know who follows which view, and the tables that readers see."""
         with self.tools.store.open() as snapshot:
-            known = snapshot.sinks()
-        told = {(entry.view, entry.version) for entry in known}
-        shown: dict[str, Fold] = {}
-        for unit in sorted(self.units.values(), key=lambda unit: unit.name != MAIN):
-            for fold in unit.folds:
-                # A view that was set aside is seen as it stands; one that is built is not yet.
-                aside = fold.name not in shown and (fold.name, fold.version) in told
-                if unit.name == MAIN or aside:
-                    shown[fold.name] = fold
-        self.emitting.wait(
-            self.tools.store.set_sinks(self.epoch, self.emitting.begin(shown, known))
+            versions = snapshot.shown()
+        # A view that was set aside is seen as it stands; one that is built is not yet.
+        tables = {
+            fold.name: fold.table
+            for unit in self.units.values()
+            for fold in unit.folds
+            if versions.get(fold.name) == fold.version
+        }
+        limits = ChangeLimits(
+            self.settings.changes_retention_commits, self.settings.changes_retention_mb << 20
         )
+        followers = self.emitting.followers(limits)
+        self.tools.store.set_followers(self.epoch, followers, tables)
 
     def _sweep_state(self) -> None:
         """Remove what crashes left behind: files of state that no manifest names."""
@@ -219,10 +197,15 @@ class Engine:
             logger.info("%d files of state that nothing names were removed", len(orphans))
 
     def publish(self) -> None:
-        """Publish all that waits, from turns that could not. Unreachable."""
+        """Publish what turns could not; to sinks, what is due. Unreachable."""
+        with self._watching():
+            self.tools.publish(self.epoch)
+
+    def _publish_all(self) -> None:
+        """Publish all that waits, also to sinks that are not due. Unreachable."""
         if self.tools.publisher is not None:
             with self._watching():
-                self.tools.publisher.publish(self.epoch)
+                self.emitting.note_told(self.tools.publisher.publish(self.epoch))
 
     def _plan_project(self) -> dict[tuple[str, str], tuple[Fold, ...]]:
         problems: list[Problem] = []
@@ -311,6 +294,8 @@ class Engine:
             while report is None:
                 decided = self.planner.decide(unit, max_records)
                 if decided is None:
+                    if unit.name == MAIN:
+                        self.tools.publish(self.epoch, outbox=False, written=False)
                     return None
                 try:
                     report = self._take(unit, *decided, gear)
@@ -396,14 +381,12 @@ class Engine:
             faults.reach("before_swap")
             brought = shown_with(unit, self.units, self._wanted)
             older = kept_tables(fold for each in (*replaced, main) for fold in each.folds)
-            clocks = {key: place for each in along for key, place in each.progress.items()}
-            swaps = self.emitting.of_swap(brought, older, clocks | unit.progress)
             try:
-                self.tools.store.show(self.epoch, unit.name, kept_tables(brought), swaps)
+                changed = self.tools.store.show(self.epoch, unit.name, kept_tables(brought), older)
             except MergeFailed as error:
                 self._fail(unit, str(error))
                 return False
-            self.emitting.swapped(swaps)
+            self.emitting.note_changed(changed)
             files = {
                 run.file
                 for each in (main, unit, *replaced)
@@ -416,7 +399,7 @@ class Engine:
                 self.tools.tidy(files)
         views = ", ".join(table.view for table in tables_of(unit.folds))
         logger.info("%s: level, and swapped in", views)
-        if swaps:
+        if changed:
             self.publish()
         return True
 
@@ -447,15 +430,17 @@ class Engine:
     def finished(self) -> bool:
         """Whether there is nothing to read or tell, no marker, and nothing to be swapped in."""
         time_offset = self.units[MAIN].time_offset
-        return all(
-            unit.state is HoldingState.FAILED
-            or (
-                (unit.name == MAIN or stays_apart(unit, self._wanted))
-                and unit.time_offset == time_offset
-                and self.planner.lag(unit) == 0
-                and self.emitting.due_in_us(unit.folds) > 0
+        return (
+            all(
+                unit.state is HoldingState.FAILED
+                or (
+                    (unit.name == MAIN or stays_apart(unit, self._wanted))
+                    and unit.time_offset == time_offset
+                    and self.planner.lag(unit) == 0
+                )
+                for unit in self.units.values()
             )
-            for unit in self.units.values()
+            and not self.emitting.due()
         )
 
     def end_input(self) -> None:
@@ -476,6 +461,13 @@ class Engine:
                 ]
                 if source.owned and ends_us:
                     self.planner.marking.mark_end(main, source.stream, max(ends_us))
+
+    def follow(self, view: str, *, after: str | None = None) -> Follower:
+        """Return a reader of a view and of how it changes, from now on or after a token.
+
+        TokenRefused, TokenTooOld.
+        """
+        return Follower(self.tools.store, view, after=after)
 
     def last_turns(self) -> dict[str, TurnReport]:
         """Return the last turn of every unit that this engine has turned, with all its times."""

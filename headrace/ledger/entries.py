@@ -27,7 +27,6 @@ __all__ = [
     "Commit",
     "Counted",
     "Counters",
-    "Emission",
     "Holding",
     "HoldingState",
     "Manifest",
@@ -37,12 +36,9 @@ __all__ = [
     "Progress",
     "Seed",
     "SetAside",
-    "SinkEntry",
     "StreamPartition",
     "StreamRange",
-    "Swap",
     "TurnReport",
-    "When",
     "Written",
     "WrittenBy",
     "row_producer",
@@ -216,52 +212,6 @@ def row_producer(stream: str, source: str) -> str:
     return f"headrace.stream:{stream}<{source}"
 
 
-class When(StrEnum):
-    """When a sink is told what a turn changes."""
-
-    NOW = "now"
-    LATER = "later"  # it is kept beside what was not told before
-    WITH_KEPT = "with kept"  # it is time for all that was kept, and this
-
-
-@dataclass(frozen=True)
-class Emission:
-    """What a turn has to tell one sink: how the rows of its view change.
-
-    W goes from `before_us` to `after_us`; NEVER is -infinity. With `final` only closed rows are
-    told.
-    """
-
-    sink: str
-    topic: str
-    mode: str
-    table: Table
-    before_us: int
-    after_us: int
-    final: bool = False
-    when: When = When.NOW
-
-
-@dataclass(frozen=True)
-class SinkEntry:
-    """A sink, the version of its view that it is told of, and whether of closed rows only."""
-
-    sink: str
-    view: str
-    version: str
-    topic: str
-    mode: str
-    final: bool
-
-
-@dataclass(frozen=True)
-class Swap:
-    """A version that takes the place of another for a sink; `before` is None for the first."""
-
-    before: Table | None
-    emission: Emission
-
-
 @dataclass(frozen=True)
 class SetAside:
     """A view that leaves its unit, at the position where the turn began."""
@@ -316,7 +266,6 @@ class Commit:
     report: TurnReport
     set_aside: tuple[SetAside, ...] = ()
     void_markers: int = 0  # found so far
-    emissions: tuple[Emission, ...] = ()
     seeds: tuple[Seed, ...] = field(default=())
     manifests: Mapping[Operator, Manifest] = field(default_factory=dict)
     watermarks: Mapping[Owner, int] = field(default_factory=dict)

@@ -157,6 +157,7 @@ def _write_view(view: View) -> dict[str, Any]:
         retention_us=view.retention_us,
         emit=view.emit,
         emit_every_us=view.emit_every_us or None,
+        changes=None if view.changes == "followed" else view.changes,
         topic=view.topic,
         key=view.key,
     )
@@ -171,6 +172,7 @@ def _read_view(form: Form) -> View:
         retention_us=form.optional_number("retention_us"),
         emit=form.text("emit"),
         emit_every_us=form.optional_number("emit_every_us") or 0,
+        changes=form.optional_text("changes") or "followed",
         topic=form.optional_text("topic"),
         key=form.optional_text("key"),
     )

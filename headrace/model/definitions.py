@@ -128,6 +128,7 @@ class View:
     retention_us: int | None = None  # how long after its end a row is kept; None: for good
     emit: str = "changes"  # when sinks are told: changes, every or final
     emit_every_us: int = 0
+    changes: str = "followed"  # when changes are kept: while somebody reads them, or always
     topic: str | None = None  # that its rows are written to; None: they are a table
     key: str | None = None  # the output that is the key of what is written; None: the record's own
     #: The definitions that its text names: streams and named queries, which `query` has inlined.
@@ -177,7 +178,8 @@ class Sink:
     name: str
     view: str
     topic: str
-    mode: str = "upsert"  # or "retract": what no longer holds is told too
+    mode: str = "upsert"  # or retract, or debezium
+    key: tuple[str, ...] = ()  # columns of the view; empty: the key of its rows
     sql: str = ""
     location: Location = field(default=Location("", 1, 1), compare=False)
 

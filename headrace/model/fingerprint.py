@@ -24,7 +24,7 @@ __all__ = ["SEMANTICS", "stream_fingerprint", "view_fingerprint"]
 SEMANTICS = 3
 
 _STREAM_SILENT = ("name", "key", "idle_timeout_us")
-_VIEW_SILENT = ("name", "emit", "emit_every_us")
+_VIEW_SILENT = ("name", "emit", "emit_every_us", "changes")
 
 
 def stream_fingerprint(stream: Stream) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from headrace.errors import DefinitionError
 from headrace.ledger.definitions import hold_stream, hold_view, view_of
-from headrace.ledger.entries import MAIN, Holding, SinkEntry
+from headrace.ledger.entries import MAIN, Holding
+from headrace.ledger.following import SinkState
 from headrace.model.definitions import Project
 from headrace.project.config import FILE
 from headrace.project.disk import Disk
@@ -83,9 +84,10 @@ def _called(holding: Holding) -> str:
     return f"{kind} {holding.name}"
 
 
-def _changed_sinks(project: Project, known: Sequence[SinkEntry]) -> Iterator[str]:
-    old = {entry.sink: (entry.view, entry.topic, entry.mode) for entry in known}
-    new = {sink.name: (sink.view, sink.topic, sink.mode) for sink in project.sinks}
+def _changed_sinks(project: Project, known: Sequence[SinkState]) -> Iterator[str]:
+    entries = [state.sink for state in known]
+    old = {each.name: (each.view, each.topic, each.mode, each.key) for each in entries}
+    new = {each.name: (each.view, each.topic, each.mode, each.key) for each in project.sinks}
     for name in new:
         if old.get(name) != new[name]:
             yield f"sink {name} {'edited' if name in old else 'new'}"

@@ -93,13 +93,18 @@ class ViewStatus:
 
 @dataclass(frozen=True)
 class SinkStatus:
-    """A sink and the version of its view that it is told of; none before the first."""
+    """A sink and the version of its view that it is told of; none before the first.
+
+    It has all changes up to the commit `told`; `rows` of later ones wait.
+    """
 
     name: str
     view: str
     version: str
     topic: str
     mode: str
+    told: int
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,7 @@ class Status:
     units: tuple[UnitStatus, ...]
     sinks: tuple[SinkStatus, ...]
     outbox_records: int
-    emission_rows: int  # that wait to be published to sinks
+    sink_rows: int  # changes that wait to be published to sinks
     void_markers: int  # records in headrace.time that no engine of ours wrote; they change nothing
     bounds: Settings
     operators: tuple[OperatorStatus, ...] = ()
@@ -179,7 +184,7 @@ def take_status(
     progress = {name: snapshot.progress(name) for name in units}
     counters, watermarks = totals_of(snapshot.counters()), snapshot.watermarks()
     rows, sizes = snapshot.state_rows(), snapshot.state_bytes()
-    sinks = snapshot.sinks()
+    sinks, waiting = snapshot.sinks(), snapshot.waiting_changes()
     topics = {held.owner: _topics(held) for held in holdings}
     read = {topic for each in topics.values() for topic in each.values()}
     ends = {topic: log.extents(topic) for topic in read & _known_topics(log)}
@@ -229,7 +234,7 @@ def take_status(
                         for name in (*VIEW_COUNTERS, *EXPANDED_COUNTERS)
                         if name in counted or name in VIEW_COUNTERS
                     },
-                    readers=_names(each.sink for each in sinks if each.view == held.name),
+                    readers=_names(s.sink.name for s in sinks if s.sink.view == held.name),
                     topic=view_of(held).topic,
                 )
             )
@@ -243,10 +248,19 @@ def take_status(
         tuple(views),
         turned,
         tuple(
-            SinkStatus(each.sink, each.view, each.version, each.topic, each.mode) for each in sinks
+            SinkStatus(
+                each.sink.name,
+                each.sink.view,
+                each.version,
+                each.sink.topic,
+                each.sink.mode,
+                each.told,
+                waiting[each.sink.topic],
+            )
+            for each in sinks
         ),
         snapshot.outbox_records(),
-        snapshot.emission_rows(),
+        sum(waiting.values()),
         snapshot.void_markers(),
         settings,
         tuple(_operators(snapshot)),

@@ -18,5 +18,7 @@ class Settings:
     split_records: int = 250_000  # of a long turn, per task
     seed_records: int = 250_000  # a clock is saved about this often, for later replays
     poll_ms: int = 1_000  # between looks at a log that tells of nothing new
+    changes_retention_commits: int = 10_000  # that a reader of a view's changes may be behind
+    changes_retention_mb: int = 256  # or so many megabytes of changes, of each view
     probe_jobs: int = 40  # to find records an expression fails on, per view and shared turn
     split_folds: int = 1  # the test harness folds every turn in several parts

@@ -15,10 +15,10 @@ def explain_missing(table: str, snapshot: Snapshot) -> str:
     for held in holdings:
         if held.name.lower() == name:
             return _explain(held, holdings)
-    for sink in snapshot.sinks():
-        if sink.sink.lower() == name:
+    for sink in (state.sink for state in snapshot.sinks()):
+        if sink.name.lower() == name:
             return (
-                f"{sink.sink} is a sink: it writes the changes of the view {sink.view} to the "
+                f"{sink.name} is a sink: it writes the changes of the view {sink.view} to the "
                 f"topic {sink.topic}. Ask the view: FROM {sink.view}"
             )
     tables = sorted(each.name for each in holdings if _has_table(each))

@@ -6,9 +6,10 @@ Other processes are fenced by the epoch.
 """
 
 import threading
+from collections.abc import Collection
 
 from headrace.log.base import Log
-from headrace.sinks.emissions import publish_emissions
+from headrace.sinks.changes import publish_changes
 from headrace.sinks.outbox import publish
 from headrace.sinks.written import publish_written
 from headrace.store.base import Store
@@ -25,16 +26,24 @@ class Publisher:
         self._mutex = threading.Lock()
 
     def publish(
-        self, epoch: int, *, outbox: bool = True, emissions: bool = True, written: bool = True
-    ) -> None:
+        self,
+        epoch: int,
+        *,
+        outbox: bool = True,
+        sinks: Collection[str] | None = None,
+        written: bool = True,
+    ) -> set[str]:
         """Publish all that waits in the outbox, for sinks, and of streams that are written.
 
-        Unreachable, ProducerFenced.
+        `sinks` are topics; None: those of all sinks. Returns those of sinks that there was
+        something for. Unreachable, ProducerFenced.
         """
         with self._mutex:
             if outbox:
                 publish(self._log, self._store, epoch)
-            if emissions:
-                publish_emissions(self._log, self._store, epoch)
+            told: set[str] = set()
+            if sinks is None or sinks:
+                told = publish_changes(self._log, self._store, epoch, sinks)
             if written:
                 publish_written(self._log, self._store, epoch)
+            return told

@@ -12,7 +12,7 @@ from headrace.sql.text import Source
 
 __all__ = ["SINK_OPTIONS", "read_emit", "read_sink"]
 
-SINK_OPTIONS = ("topic", "mode")
+SINK_OPTIONS = ("topic", "mode", "key")
 
 
 def read_sink(statement: Statement, cursor: Cursor, problems: list[Problem]) -> Sink:
@@ -40,6 +40,7 @@ def read_sink(statement: Statement, cursor: Cursor, problems: list[Problem]) -> 
         view.text,
         options["topic"].text if "topic" in options else name.text,
         options["mode"].text.lower() if "mode" in options else "upsert",
+        _read_key(options["key"].text) if "key" in options else (),
         sql=statement.sql,
         location=statement.location,
     )
@@ -47,6 +48,11 @@ def read_sink(statement: Statement, cursor: Cursor, problems: list[Problem]) -> 
     locations |= {"name": source.location(name.start), "view": source.location(view.start)}
     problems += validate_sink(sink, locations)
     return sink
+
+
+def _read_key(text: str) -> tuple[str, ...]:
+    """Return the names of columns, which commas separate; an empty one is refused as unknown."""
+    return tuple(name.strip() for name in text.split(","))
 
 
 def read_emit(

@@ -29,7 +29,7 @@ from headrace.sql.statements import Cursor, Statement
 
 __all__ = ["VIEW_OPTIONS", "read_view"]
 
-VIEW_OPTIONS = ("allowed_lateness", "late", "retention", "time_zone", "emit")
+VIEW_OPTIONS = ("allowed_lateness", "late", "retention", "time_zone", "emit", "changes")
 
 
 def read_view(
@@ -95,6 +95,7 @@ def read_view(
         lateness_us or 0,
         emit=emit,
         emit_every_us=emit_every_us,
+        changes=options["changes"].text.strip().lower() if "changes" in options else "followed",
         late=options["late"].text if "late" in options else "topic",
         retention_us=retention_us,
         reads=names.read_names,

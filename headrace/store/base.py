@@ -6,8 +6,9 @@ Promises every implementation keeps, held by `headrace.testing.store.contract`:
 - A snapshot sees one committed state of everything for as long as it is open.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -24,20 +25,22 @@ from headrace.ledger.entries import (
     PlannedTurn,
     Progress,
     Seed,
-    SinkEntry,
     StreamPartition,
-    Swap,
     TurnReport,
     WrittenBy,
 )
+from headrace.ledger.following import Changed, Followers, Page, SinkState, Token
 from headrace.plan.stages import Operator
 from headrace.plan.tables import Table
+from headrace.schema.relations import Relation
 
 __all__ = [
     "MAX_ORDINALS",
     "MAX_ROWS",
     "MAX_SECONDS",
     "WRITTEN_ROWS",
+    "KeptChanges",
+    "SinkChanges",
     "Snapshot",
     "Store",
 ]
@@ -69,6 +72,35 @@ WRITTEN_ROWS = pa.schema(
         ("value", pa.string()),
     ]
 )
+
+
+@dataclass(frozen=True)
+class SinkChanges:
+    """What a sink is told of one commit, or of several as one: a row for each key that changed.
+
+    `rows` has the columns that `schema.envelopes.Envelope.encode` takes; `old` and `new` are the
+    relations of the rows before and after. `commit` and `step` tell where they stand in the order
+    of all; `is_first`: rows that were there when the sink began.
+    """
+
+    commit: int
+    step: int
+    version: str
+    old: Relation
+    new: Relation
+    rows: Iterator[pa.RecordBatch]
+    is_first: bool = False
+
+
+@dataclass(frozen=True)
+class KeptChanges:
+    """Changes of a view that are kept after the commit `since`, and for how many readers."""
+
+    since: int
+    rows: int
+    sinks: int
+    leases: int
+    always: bool
 
 
 class Snapshot(Protocol):
@@ -151,19 +183,42 @@ class Snapshot(Protocol):
         """Return what tells this store from every other one, also one made in its place."""
         ...
 
-    def sinks(self) -> list[SinkEntry]:
-        """Return every sink and the version of its view that it is told of."""
+    def sinks(self) -> list[SinkState]:
+        """Return every sink and how far it is."""
         ...
 
-    def emissions(self, *, max_rows: int, max_bytes: int) -> pa.Table:
-        """Return the next rows to be published, in order: number, sink, topic, key, value.
+    def sink_changes(self, topic: str) -> Iterator["SinkChanges"]:
+        """Yield what the sink of a topic is to be told up to this commit, in order.
 
-        Returns no rows only if none is pending; one row more than `max_bytes` at most.
+        Where several commits are told as one, up to the commit that `begin_publishing` noted.
         """
         ...
 
-    def emission_rows(self) -> int:
-        """Return how many rows wait to be published to sinks."""
+    def shown(self) -> dict[str, str]:
+        """Return the version that readers see of every view."""
+        ...
+
+    def waiting_changes(self) -> dict[str, int]:
+        """Return how many changes wait for each sink, by its topic."""
+        ...
+
+    def keyed_rows(self, view: str) -> pa.Table:
+        """Return all rows of a view: `_closed`, `_key` (a struct), and its columns.
+
+        TokenRefused: there is no such view.
+        """
+        ...
+
+    def token(self, view: str) -> Token:
+        """Return the token of this commit for a view. TokenRefused: there is no such view."""
+        ...
+
+    def changes(self, view: str, after: Token, *, max_rows: int) -> Page:
+        """Return what followed a token, at most so many rows. TokenRefused, TokenTooOld."""
+        ...
+
+    def kept_changes(self) -> dict[str, "KeptChanges"]:
+        """Return what is kept of the changes of every view that is followed."""
         ...
 
     def written_rows(self, *, max_rows: int, max_bytes: int) -> pa.Table:
@@ -238,30 +293,54 @@ class Store(Protocol):
         """Bring a delta into the table's columns and types; nobody can see it yet."""
         ...
 
-    def commit(self, commit: Commit) -> None:
-        """Make a turn visible. EngineFenced, MergeFailed (names the view), DiskFull."""
+    def commit(self, commit: Commit) -> Changed:
+        """Make a turn visible; return which views that are followed changed.
+
+        EngineFenced, MergeFailed (names the view), DiskFull.
+        """
         ...
 
     def show(
-        self, epoch: int, unit: str, tables: Sequence[Table], swaps: Sequence[Swap] = ()
-    ) -> None:
+        self, epoch: int, unit: str, tables: Sequence[Table], older: Sequence[Table] = ()
+    ) -> Changed:
         """Give tables their public names; versions that a unit brings replace the older ones.
 
         In one transaction: the unit's holdings and progress pass to the main unit, whose position
-        must be the same; replaced versions are dropped, and sinks are told the difference.
+        must be the same; replaced versions are dropped. Where views are followed, how their rows
+        differ from those of the `older` tables becomes changes. Returns which views these are.
         """
         ...
 
-    def set_sinks(self, epoch: int, sinks: Sequence[tuple[SinkEntry, Table | None]]) -> set[str]:
-        """Let the ledger's sinks be these, each with the table of its view that readers see.
+    def set_followers(self, epoch: int, followers: Followers, tables: Mapping[str, Table]) -> None:
+        """Let sinks, and views that always keep their changes, be these.
 
-        Return those that rows wait for: all rows, where the sink is new. They are told by the next
-        emission `WITH_KEPT`.
+        `tables` are those that readers see, by view: a new sink begins with all rows of its own.
+        All that sinks were to be told before must be published.
         """
         ...
 
-    def emitted(self, numbers: Mapping[str, int]) -> None:
-        """Forget rows that are in the log: from each topic up to a number."""
+    def begin_publishing(self, topics: Sequence[str]) -> None:
+        """Note that sinks which are told of several commits as one are on their way to this one."""
+        ...
+
+    def told(self, commits: Mapping[str, int]) -> None:
+        """Note that sinks have all changes up to a commit, by topic; drop what nobody needs."""
+        ...
+
+    def follow(self, lease: str, view: str, after: Token | None = None) -> Token:
+        """Let a reader follow a view, after a token or from the last commit on.
+
+        From now on changes are made and kept for it, until it lets go or is too far behind.
+        TokenRefused, TokenTooOld.
+        """
+        ...
+
+    def renew(self, lease: str, token: Token) -> None:
+        """Note up to where a reader has the changes. TokenTooOld: its lease has ended."""
+        ...
+
+    def unfollow(self, lease: str) -> None:
+        """Let a reader go."""
         ...
 
     def wrote(self, number: int) -> None:

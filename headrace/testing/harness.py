@@ -44,6 +44,7 @@ from headrace.sinks.outbox import (
 )
 from headrace.sql import parse_project
 from headrace.sql.durations import parse_duration
+from headrace.store.following import Follower
 from headrace.store.opening import open_store
 
 __all__ = ["Harness", "Row", "Value", "harness", "to_json"]
@@ -99,6 +100,7 @@ class Harness:
         self._settings = settings
         self._arrival_us = self._latest_us = self._waited_us = 0
         self._engine: Engine | None = None
+        self._followers: dict[str, Follower] = {}
         self._project = _parse(definitions)
         self.log = open_log(folder / "log", lambda: self._arrival_us)
         self._create_topics()
@@ -191,9 +193,13 @@ class Harness:
             wall=self._wall_us,
         )
         self._engine.start()
+        self._followers = {
+            view: self.follow(view, after=str(each.token)) for view, each in self._followers.items()
+        }
 
     def lose_store(self) -> None:
         """Delete the store, as if its disk were lost; `restart` builds it anew from the log."""
+        self._followers = {}
         self._close_store()
         (self.folder / "store.duckdb").unlink()
         (self.folder / "store.duckdb.wal").unlink(missing_ok=True)
@@ -206,6 +212,31 @@ class Harness:
         if meta:
             return list(rows)
         return [{k: v for k, v in row.items() if not k.startswith("_")} for row in rows]
+
+    def follow(self, view: str, *, after: str | None = None) -> Follower:
+        """Return a reader of a view's changes: from now on, or after a token.
+
+        `h.follow("v").read()` returns the next page; `.rows` are the rows where it began.
+        """
+        return self.engine.follow(view, after=after)
+
+    def changes(self, view: str) -> list[Row]:
+        """Return how a view changed since this was last asked, first of all since it was empty.
+
+        Rows with `_sign` -1 (it leaves), +1 (it comes) and 0 (it is closed), `_key` and `_closed`.
+        """
+        follower = self._followers.get(view)
+        if follower is None:
+            follower = self._followers[view] = self.follow(view)
+            return [{**row, "_sign": 1} for row in follower.rows.to_pylist()]
+        found: list[Row] = []
+        while True:
+            page = follower.read()
+            found += page.rows.drop_columns(["_commit"]).to_pylist()
+            if page.reset:
+                return [{**row, "_sign": 1} for row in follower.rows.to_pylist()]
+            if page.at_head:
+                return found
 
     def late(self, view: str) -> list[Row]:
         """Return the late records of a view, decoded, in the order of their topic."""

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.engine import engine as engine_module
+from headrace.engine.time import saving
 from headrace.engine.time.checkpoint import Checkpoint, Reader, read_checkpoint, write_checkpoint
 from headrace.engine.time.timekeeping import Timekeeper
 from headrace.log import EmbeddedLog
@@ -192,7 +192,7 @@ SELECT window.start AS minute, count(*) AS n FROM clicks GROUP BY window(ts, '1 
 def test_an_engine_goes_on_from_its_checkpoint_and_a_new_view_reads_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine_module, "CHECKPOINT_MARKERS", 3)
+    monkeypatch.setattr(saving, "CHECKPOINT_MARKERS", 3)
     with harness(PROJECT, partitions=2) as h:
         for minute in range(8):
             h.append("clicks", [{"ts": f"2026-01-01T12:{5 * minute:02}:30Z"}], partition=0)

@@ -1,12 +1,6 @@
-"""When a sink is due: for the version that it is told of, and only while something waits."""
-
-from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
+"""When a sink is due: only while changes wait for it, and no more often than its view says."""
 
 from headrace.engine.turn.emitting import NEVER_US, Emitting
-from headrace.ledger.entries import Emission, When
-from headrace.plan.stages import Fold
 from headrace.sql import parse_project
 
 PROJECT = parse_project(
@@ -15,42 +9,39 @@ PROJECT = parse_project(
         CREATE STREAM clicks (x INT) WITH (topic = 'clicks');
         CREATE MATERIALIZED VIEW total WITH (emit = 'every 10 seconds') AS
         SELECT sum(x) AS total FROM clicks;
-        CREATE SINK totals FROM total WITH (topic = 'totals');
+        CREATE SINK totals FROM total WITH (topic = 'totals.rows');
+        CREATE MATERIALIZED VIEW seen AS SELECT count(*) AS n FROM clicks;
+        CREATE SINK seen_rows FROM seen WITH (topic = 'seen.rows');
         """
     }
 )
 
 
-def version(name: str) -> Fold:
-    fold: Any = SimpleNamespace(name="total", version=name, table=None)
-    return cast(Fold, fold)
-
-
-def test_rows_wait_for_the_version_that_a_sink_is_told_of() -> None:
-    emitting = Emitting(PROJECT.sinks, {view.name: view for view in PROJECT.views}, lambda: 0)
-    old, new = version("old"), version("new")
-    emitting.begin({"total": new}, [])
-    assert emitting.due_in_us([new]) == NEVER_US
-    emitting.wait(["totals"])
-    assert emitting.due_in_us([new]) == 0
-    # Or it would take turns without end, and tell nothing.
-    assert emitting.due_in_us([old]) == NEVER_US
-
-
-def test_rows_that_were_kept_are_due_when_their_time_is_over() -> None:
+def test_a_sink_is_due_while_changes_wait_and_its_time_is_over() -> None:
     now_us = 0
     views = {view.name: view for view in PROJECT.views}
     emitting = Emitting(PROJECT.sinks, views, lambda: now_us)
-    fold = version("new")
-    emitting.begin({"total": fold}, [])
-    table: Any = SimpleNamespace(view="total", version="new")
-    told = Emission("totals", "totals", "upsert", table, 0, 0, final=False, when=When.WITH_KEPT)
-    emitting.note_emitted([told])
-    emitting.note_emitted([replace(told, when=When.LATER)])
-    assert emitting.due_in_us([fold]) == 10_000_000
+    assert (emitting.due(), emitting.due_in_us()) == (set(), NEVER_US)
+    emitting.note_changed(frozenset({"total", "seen"}))
+    assert emitting.due() == {"totals.rows", "seen.rows"}
+    emitting.note_told(emitting.due())
+    assert (emitting.due(), emitting.due_in_us()) == (set(), NEVER_US)
+
+    emitting.note_changed(frozenset({"total"}))
+    assert (emitting.due(), emitting.due_in_us()) == (set(), 10_000_000)
+    emitting.note_changed(frozenset({"seen"}))
+    assert emitting.due() == {"seen.rows"}
+    emitting.note_told({"seen.rows"})
     now_us = 9_999_999
-    assert emitting.due_in_us([fold]) == 1
+    assert (emitting.due(), emitting.due_in_us()) == (set(), 1)
     now_us = 12_000_000
-    assert emitting.due_in_us([fold]) == 0
-    emitting.note_emitted([told])
-    assert emitting.due_in_us([fold]) == NEVER_US
+    assert emitting.due() == {"totals.rows"}
+
+
+def test_every_sink_is_due_when_the_engine_ends() -> None:
+    emitting = Emitting(PROJECT.sinks, {view.name: view for view in PROJECT.views}, lambda: 0)
+    emitting.note_told({"totals.rows"})
+    emitting.note_changed(frozenset({"total"}))
+    assert emitting.due() == set()
+    emitting.ending = True
+    assert emitting.due() == {"totals.rows"}

@@ -40,6 +40,7 @@ def held_rows(harness: Harness, view: str, *, closed: bool = False) -> Counter[s
     rows = [
         plain({name: _mapped(value) for name, value in row.items()})
         for row in harness.rows(view, meta=True)
+        if row.pop("_events")
     ]
     return Counter(_text(row) for row in rows if row["_closed"] or not closed)
 

@@ -1,4 +1,4 @@
-"""What a sink costs a turn goes by the rows that the turn touches, not by those there are.
+"""What changes cost a turn goes by the rows that the turn touches, not by those there are.
 
 Method: a turn after a long history and one after twice as much; DuckDB says how many rows it read.
 """
@@ -10,13 +10,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headrace.ledger.entries import Emission
+from headrace.ledger.following import relation_of
 from headrace.model.graph import aggregate_of
 from headrace.plan.states import grouped_table, plain_table
 from headrace.plan.tables import Table
 from headrace.schema.types import parse_type
 from headrace.sql import parse_project
-from headrace.store.duckdb.emission.emitter import SinkEmitter
+from headrace.store.duckdb.changes.layout import changes_table, create_changes
+from headrace.store.duckdb.changes.making import ChangeMaker
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA
 from headrace.store.duckdb.tables.statements import create
@@ -50,7 +51,7 @@ def table_of(query: str) -> Table:
 
 
 def rows_read(folder: Path, table: Table, history: str, delta: str, groups: int) -> int:
-    """Return how many rows are read to tell a sink of a turn after so much history."""
+    """Return how many rows are read to make the changes of a turn after so much history."""
     schema = pa.schema([(column.name, column.type.arrow) for column in table.columns])
     history, delta = (
         each.format(count=f"{groups * ROW_GROUP}::BIGINT") for each in (history, delta)
@@ -60,13 +61,14 @@ def rows_read(folder: Path, table: Table, history: str, delta: str, groups: int)
         for statement in SCHEMA:
             file.run(statement)
         file.run(create(table))
+        file.run(create_changes(changes_table("v", "1"), relation_of(table)))
         file.run(f'INSERT INTO headrace."{table.name}" {history}')
         file.scanned = 0
         rows = [dict(zip(schema.names, row, strict=True)) for row in file.rows(delta)]
-        emitter = SinkEmitter(file, Emission("out", "out", "upsert", table, 0, 0), 0)
-        emitter.look([pa.Table.from_pylist(rows, schema)])
-        emitter.emit_closed()
-        emitter.emit()
+        maker = ChangeMaker(file, table, 0, 1)
+        maker.look([pa.Table.from_pylist(rows, schema)])
+        maker.close()
+        maker.finish()
     file.close()
     return file.scanned
 
@@ -96,7 +98,7 @@ def rows_read(folder: Path, table: Table, history: str, delta: str, groups: int)
         ),
     ],
 )
-def test_a_longer_history_costs_a_sink_nothing(
+def test_a_longer_history_costs_changes_nothing(
     tmp_path: Path, query: str, history: str, delta: str
 ) -> None:
     table = table_of(query)

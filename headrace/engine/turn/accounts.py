@@ -12,7 +12,6 @@ from headrace.engine.gears.folding import Outcome
 from headrace.engine.gears.offset_sets import OffsetSet
 from headrace.engine.gears.stamping import SideRecords, Summary
 from headrace.engine.gears.uniqueness import Stepped
-from headrace.engine.turn.emitting import Emitting
 from headrace.engine.turn.outset import Outset
 from headrace.engine.unit import Unit
 from headrace.errors import EngineError
@@ -20,7 +19,6 @@ from headrace.ledger.entries import (
     Commit,
     Counted,
     Counters,
-    Emission,
     HoldingState,
     Manifest,
     OutboxEntry,
@@ -60,7 +58,6 @@ class Accounts:
         summaries: Sequence[Summary],
         outcomes: dict[Fold, Outcome],
         asides: Sequence[SetAside],
-        emitting: Emitting,
     ) -> None:
         self._unit = unit
         self._pipeline = pipeline
@@ -70,7 +67,6 @@ class Accounts:
         self._summaries = summaries
         self._outcomes = outcomes
         self._asides = list(asides)
-        self._emitting = emitting
 
     def set_aside(self, view: str, reason: str) -> None:
         """Leave a view out of this turn, as failed."""
@@ -106,7 +102,6 @@ class Accounts:
             report,
             tuple(self._asides),
             self._outset.void_markers,
-            self._emissions(),
             seeds=tuple(self._seeds()),
             manifests={} if alone else self._manifests(),
             watermarks={} if alone else self._watermarks(),
@@ -174,11 +169,6 @@ class Accounts:
                     f"stream {stream} up to offset {range.end}, and this part is missing. The turn "
                     f"is not committed. This is a fault of Headrace; please report it."
                 )
-
-    def _emissions(self) -> tuple[Emission, ...]:
-        before = self._unit.progress
-        after = {**before, **self._progress()}
-        return tuple(self._emitting.of_turn(self._outcomes, before, after))
 
     def _owned(self) -> list[str]:
         return [name for name, source in self._unit.streams.items() if source.owned]

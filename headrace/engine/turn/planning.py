@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 from headrace.engine.time.marking import Marking
 from headrace.engine.time.timekeeping import Timekeeper
+from headrace.engine.turn.emitting import NEVER_US
 from headrace.engine.turn.outset import Outset, passed, set_out, with_marks
 from headrace.engine.turn.ranges import backlog, check_position, plan_ranges
 from headrace.engine.unit import Unit, UnitStream
@@ -40,8 +41,8 @@ Held = Mapping[Partition, Extent]
 class Planner:
     """Plans the turns of an engine's units. With `ends` no turn reads further than those offsets.
 
-    `units` tells the units there are now, `due_to_tell_in_us` how long from now a sink of one is to
-    be told of rows that wait.
+    `units` tells the units there are now, `due_to_tell_in_us` how long from now a sink is to be
+    told of changes that wait.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Planner:
         store: Store,
         settings: Settings,
         units: Callable[[], Mapping[str, Unit]],
-        due_to_tell_in_us: Callable[[Unit], int],
+        due_to_tell_in_us: Callable[[], int],
         *,
         wall: Callable[[], int],
         ends: Ends | None = None,
@@ -114,7 +115,7 @@ class Planner:
             planned = self._journalled(unit) or self._plan(unit, extents, max_records)
             if planned is None:
                 moved = unit.added or outset.progress != unit.progress
-                if not moved and self._due_to_tell_in_us(unit) > 0:
+                if not moved:
                     unit.time_offset = until
                     return None
                 planned = PlannedTurn(unit.name, unit.turn + 1, self.epoch, ())
@@ -265,8 +266,10 @@ class Planner:
 
     def due_in_us(self, unit: Unit) -> int:
         """Return how long a unit without records may wait: then a marker or a sink is due."""
-        due_us = self._due_to_tell_in_us(unit)
-        if unit.name == MAIN and self.time.writes and self._ends is None:
+        if unit.name != MAIN:
+            return NEVER_US
+        due_us = self._due_to_tell_in_us()
+        if self.time.writes and self._ends is None:
             due_us = min(due_us, self.marking.due_in_us())
         return due_us
 

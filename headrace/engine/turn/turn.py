@@ -52,6 +52,14 @@ class Tools:
     state: StateFolder
     publisher: Publisher | None
 
+    def publish(self, epoch: int, *, outbox: bool = True, written: bool = True) -> None:
+        """Publish what waits, to sinks where it is time to. Unreachable, ProducerFenced."""
+        due = self.emitting.due()
+        if self.publisher is None or not (outbox or written or due):
+            return
+        self.publisher.publish(epoch, outbox=outbox, sinks=due, written=written)
+        self.emitting.note_told(due)
+
     def tidy(self, files: Collection[str]) -> None:
         """Remove those files of state that no manifest names any more."""
         with self.store.open() as snapshot:
@@ -107,10 +115,10 @@ def take_turn(
     4. **Step** the keyed operators: duplicates are found, and new files of state written.
     5. **Fold**: each view splits off late records; Spark aggregates the rest into a small delta.
     6. **Stage** the deltas; nobody can see them yet.
-    7. **Commit** deltas, positions, clocks, state, counters, outbox, what sinks are told and the
-       rows of written streams in one transaction.
-    8. **Publish** the outbox, the sinks' rows and the written ones to their topics, once whatever
-       crashes.
+    7. **Commit** deltas, changes of views that are followed, positions, clocks, state, counters,
+       outbox and the rows of written streams in one transaction.
+    8. **Publish** the outbox, changes to sinks that are due and the written rows to their topics,
+       once whatever crashes.
 
     A view whose work fails is set aside at the position where the turn began, and the turn is
     committed without it. In a long turn tasks do steps 2 and 3 while Spark runs step 5.
@@ -150,7 +158,6 @@ def take_turn(
             summaries,
             outcomes,
             asides,
-            tools.emitting,
         )
         unit.pace.note_deltas(
             planned.records,
@@ -179,7 +186,7 @@ def take_turn(
         while True:
             commit = accounts.commit(gear.name, watch.milliseconds)
             try:
-                tools.store.commit(commit)
+                changed = tools.store.commit(commit)
                 break
             except MergeFailed as error:
                 # The delta passed Spark and does not fit its table: that view alone is set aside.
@@ -193,20 +200,18 @@ def take_turn(
     if gear.stepped:
         tools.tidy(known | _files(gear))
     unit.turn = planned.turn
-    tools.emitting.note_emitted(commit.emissions)
+    tools.emitting.note_changed(changed)
     for aside in commit.set_aside:
         logger.warning("view %s is set aside: %s", aside.view, aside.reason)
         unit.leave(aside)
     note(unit, summaries)
     watch.lap("commit")
     # 8. Publish
-    waits = {
-        "outbox": bool(commit.outbox),
-        "emissions": bool(commit.emissions),
-        "written": any(each.rows for each in commit.written),
-    }
-    if tools.publisher is not None and any(waits.values()):
-        tools.publisher.publish(planned.epoch, **waits)
+    tools.publish(
+        planned.epoch,
+        outbox=bool(commit.outbox),
+        written=any(each.rows for each in commit.written),
+    )
     watch.lap("publish")
     return replace(commit.report, milliseconds=watch.milliseconds)
 

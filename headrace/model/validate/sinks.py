@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from headrace.errors import Location, Problem
 from headrace.model.definitions import Project, Sink, View
-from headrace.model.graph import aggregate_of, passed_on, streams_of
+from headrace.model.graph import aggregate_of, outputs_of, passed_on, streams_of
 from headrace.model.names import closest, name_fault, topic_fault
 from headrace.model.nodes import WINDOW_COLUMNS, key_column
 from headrace.model.sinks import key_parts
 
 __all__ = ["MODES", "sink_problems", "validate_sink"]
 
-MODES = ("upsert", "retract")
+MODES = ("upsert", "retract", "debezium")
 
 
 def validate_sink(sink: Sink, locations: Mapping[str, Location]) -> list[Problem]:
@@ -20,8 +20,8 @@ def validate_sink(sink: Sink, locations: Mapping[str, Location]) -> list[Problem
     if sink.mode not in MODES:
         message = (
             f"mode {sink.mode!r} is not known{closest(sink.mode, MODES)}; write 'upsert' (the "
-            "newest row of a key, and a tombstone for one that is gone) or 'retract' (what no "
-            "longer holds is sent too)"
+            "newest row of a key, and a tombstone for one that is gone), 'retract' (what no "
+            "longer holds is sent too) or 'debezium' (before, after and op)"
         )
         faults.append(("mode", message))
     return [
@@ -97,7 +97,41 @@ def _fed_by(project: Project, sink: Sink) -> str:
     return f"sink {sink.name} is fed by {sink.view}, which is not a view{known}"
 
 
+def _own_key_problems(sink: Sink, view: View) -> list[Problem]:
+    """Return what is wrong with a key that a sink names itself."""
+    outputs = [output.name for output in outputs_of(view.query)]
+    for name in sink.key:
+        if name not in outputs:
+            known = closest(name, outputs) or f"; it has {', '.join(outputs)}"
+            message = f"sink {sink.name}: its key {name!r} is not a column of {view.name}{known}"
+            return [Problem(sink.location, message)]
+    if sink.mode != "upsert":
+        return []
+    advice = "; add it, or write mode = 'retract' or 'debezium', where keys need not be unique"
+    if aggregate_of(view.query) is None:
+        return [
+            Problem(
+                sink.location,
+                f"sink {sink.name}: the rows of {view.name} are records, which only their place in "
+                f"the log tells apart, so in mode 'upsert' rows with the same {', '.join(sink.key)}"
+                f" would replace each other; leave the key out, or write mode = 'retract' or "
+                f"'debezium'",
+            )
+        ]
+    missing = [name for name in key_parts(view).values() if name not in sink.key]
+    return [
+        Problem(
+            sink.location,
+            f"sink {sink.name}: in mode 'upsert' rows with the same key replace each other, and "
+            f"the key {', '.join(sink.key)} lacks {name}, by which {view.name} groups{advice}",
+        )
+        for name in missing[:1]
+    ]
+
+
 def _key_problems(sink: Sink, view: View) -> list[Problem]:
+    if sink.key:
+        return _own_key_problems(sink, view)
     aggregate = aggregate_of(view.query)
     if aggregate is None:
         return []

@@ -16,6 +16,7 @@ from headrace.model.windows import window_faults
 __all__ = ["EMITS", "LATE_POLICIES", "validate_view"]
 
 EMITS = ("changes", "every", "final")
+CHANGES = ("followed", "always")
 LATE_POLICIES = ("topic", "drop", "fold")
 
 
@@ -53,6 +54,7 @@ def validate_view(
         _add_unwindowed_faults(findings, view)
     _add_lateness_faults(findings, view)
     _add_emit_faults(findings, view)
+    _add_changes_faults(findings, view)
     return findings.problems
 
 
@@ -124,6 +126,15 @@ def _add_emit_faults(findings: Findings, view: View) -> None:
             "emit",
             f"emit of {view.name}: without a window no row is ever final; write 'changes', or "
             "group by window(...)",
+        )
+
+
+def _add_changes_faults(findings: Findings, view: View) -> None:
+    if view.changes not in CHANGES:
+        findings.add(
+            "changes",
+            f"changes {view.changes!r} is not known{closest(view.changes, CHANGES)}; write "
+            "'followed' (kept while somebody reads them) or 'always'",
         )
 
 

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from headrace.errors import MergeFailed, StoreError
 from headrace.ledger.entries import Commit, OutboxEntry, Owner, Seed
+from headrace.ledger.following import Changed
 from headrace.plan.tables import Table
-from headrace.store.duckdb.emission.emitter import SinkEmitter
+from headrace.store.duckdb.changes.keeping import ChangeKeeping
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import physical
 from headrace.store.duckdb.tables.placing import placing_of
@@ -35,23 +36,23 @@ SUM_COUNTERS = """
     FROM headrace.counters GROUP BY ALL"""
 
 
-def write_turn(file: DuckDBFile, commit: Commit) -> None:
-    """Write a turn's deltas, positions, counters, outbox and seeds. MergeFailed names the view."""
+def write_turn(file: DuckDBFile, commit: Commit, keeping: ChangeKeeping) -> Changed:
+    """Write a turn's deltas, changes, positions, counters, outbox and seeds.
+
+    Returns which views that are followed changed. MergeFailed names the view.
+    """
     unit = commit.planned.unit
     for aside in commit.set_aside:
         set_aside(file, unit, aside)
-    emitters = [SinkEmitter(file, each, number) for number, each in enumerate(commit.emissions)]
-    for emitter in emitters:
-        emitter.look(commit.deltas[emitter.emission.table])
+    makers = keeping.begin(commit)
     for table, deltas in commit.deltas.items():
         _merge(file, table, deltas)
-    for emitter in emitters:
-        emitter.emit_closed()
+    for maker in makers:
+        maker.close()
     set_progress(file, unit, commit.progress)
     set_watermarks(file, commit.watermarks)
     _expire(file, commit)
-    for emitter in emitters:
-        emitter.emit()
+    changed = keeping.finish(makers)
     for written in commit.written:
         write_rows(file, written)
     _add_counters(file, commit)
@@ -60,6 +61,7 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     _add_seeds(file, commit.seeds)
     set_manifests(file, unit, commit.manifests)
     _note_turn(file, commit)
+    return changed
 
 
 def blame_for_memory(commit: Commit, error: StoreError) -> MergeFailed | None:

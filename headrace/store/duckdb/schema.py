@@ -2,7 +2,7 @@
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION"]
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 SCHEMA = (
     "CREATE SCHEMA headrace",
@@ -31,16 +31,22 @@ SCHEMA = (
     """CREATE TABLE headrace.outbox (
         number BIGINT, topic VARCHAR, source_topic VARCHAR, source_partition INTEGER,
         producer_id VARCHAR, offsets BIGINT[], reasons VARCHAR[])""",
-    # Rows for the topics of sinks; a sink's producer is named by the store, since another store
-    # numbers its rows anew.
-    "CREATE SEQUENCE headrace.emission_numbers",
-    """CREATE TABLE headrace.emissions (
-        number BIGINT, sink VARCHAR, topic VARCHAR, key VARCHAR, value VARCHAR)""",
-    # `version` is the one of the view that the sink is told of; '' before the first. With `final`
-    # it is told of closed rows only.
+    # The versions of a view that readers see or saw, from the commit `since` on; older ones only
+    # while changes of theirs are kept. `relation` is what their rows are; `same` whether that is
+    # what those of the version before were.
+    """CREATE TABLE headrace.shown (
+        view VARCHAR, version VARCHAR, since BIGINT, relation VARCHAR, same BOOLEAN)""",
+    # Views that are followed: all their changes after the commit `since` are kept.
+    "CREATE TABLE headrace.followed (view VARCHAR, since BIGINT, always BOOLEAN)",
+    # A sink has all changes up to the commit `told`; `until` and `first` are as in SinkState.
     """CREATE TABLE headrace.sinks (
-        sink VARCHAR, view VARCHAR, version VARCHAR, topic VARCHAR, mode VARCHAR,
-        final BOOLEAN)""",
+        sink VARCHAR, view VARCHAR, topic VARCHAR, mode VARCHAR, emit VARCHAR, key VARCHAR[],
+        told BIGINT, until BIGINT, first BIGINT)""",
+    # Readers whose changes are kept from `told` on; the newest place of each is in memory.
+    "CREATE TABLE headrace.leases (lease VARCHAR, view VARCHAR, told BIGINT)",
+    # How large the changes of a commit are, where readers besides sinks follow the view.
+    """CREATE TABLE headrace.change_sizes (
+        view VARCHAR, commit BIGINT, row_count BIGINT, bytes BIGINT)""",
     # Rows of written streams on their way to their topics; the columns of WRITTEN_ROWS.
     "CREATE SEQUENCE headrace.written_numbers",
     """CREATE TABLE headrace.written_rows (

@@ -1,8 +1,10 @@
 """One committed state of a DuckDB store, for reading: a read-only transaction."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any, BinaryIO, TypeAlias
 
 import duckdb
@@ -18,18 +20,22 @@ from headrace.ledger.entries import (
     OutboxEntry,
     Owner,
     Progress,
-    SinkEntry,
     StreamPartition,
     TurnReport,
     WrittenBy,
 )
+from headrace.ledger.following import Page, SinkState, Token
 from headrace.log.base import Partition, Range
 from headrace.operators.state import Run, Shards
 from headrace.plan.stages import Operator
 from headrace.plan.tables import Table
-from headrace.store.base import MAX_ROWS, MAX_SECONDS, WRITTEN_ROWS
+from headrace.store.base import MAX_ROWS, MAX_SECONDS, WRITTEN_ROWS, KeptChanges, SinkChanges
+from headrace.store.duckdb.changes.following import head_of, read_leases, read_sinks
+from headrace.store.duckdb.changes.layout import first_table, rows_view
+from headrace.store.duckdb.changes.publishing import net_changes
+from headrace.store.duckdb.changes.reading import head_token, page_after, rows_of
+from headrace.store.duckdb.changes.shown import read_shown, version_at
 from headrace.store.duckdb.commit import SUM_COUNTERS
-from headrace.store.duckdb.emission.sinks import SINKS
 from headrace.store.duckdb.errors import translated
 from headrace.store.duckdb.exporting import write_export
 from headrace.store.duckdb.query import read_query
@@ -45,6 +51,7 @@ __all__ = ["DuckDBSnapshot"]
 Asked: TypeAlias = Callable[[duckdb.DuckDBPyConnection], AbstractContextManager[None]]
 
 _SAMPLE_ROWS = 1_000
+_BATCH_ROWS = 2_048  # of net changes, held in memory at once
 # Bytes of a value; a DECIMAL of more than 18 digits takes 16, and is taken for all of them.
 _WIDTHS = {
     "BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INTEGER": 4, "FLOAT": 4, "DATE": 4, "BIGINT": 8,
@@ -149,7 +156,7 @@ class DuckDBSnapshot:
 
     def commits(self) -> int:
         """Return how many commits the store has seen: the number of this one."""
-        return int(self._fetch("SELECT commits FROM headrace.engine")[0][0])
+        return head_of(self._fetch)
 
     def turns(self, unit: str, *, last: int = 1) -> list[TurnReport]:
         """Return the last turns of a unit, newest first."""
@@ -197,17 +204,83 @@ class DuckDBSnapshot:
         """Return what tells this store from every other one, also one made in its place."""
         return str(self._fetch("SELECT store_id FROM headrace.engine")[0][0])
 
-    def sinks(self) -> list[SinkEntry]:
-        """Return every sink and the version of its view that it is told of."""
-        return [SinkEntry(*row) for row in self._fetch(SINKS)]
+    def sinks(self) -> list[SinkState]:
+        """Return every sink and how far it is."""
+        found = []
+        for state in read_sinks(self._fetch):
+            shown = read_shown(self._fetch, state.sink.view)
+            at = version_at(shown, state.told)
+            found.append(replace(state, version="" if at is None else shown[at].version))
+        return found
 
-    def emissions(self, *, max_rows: int, max_bytes: int) -> pa.Table:
-        """Return the next rows to be published, in order: number, sink, topic, key, value.
+    def sink_changes(self, topic: str) -> Iterator[SinkChanges]:
+        """Yield what the sink of a topic is to be told up to this commit, in order."""
+        [state] = [each for each in self.sinks() if each.sink.topic == topic]
+        head = self.commits() if state.until is None else state.until
+        for net in net_changes(self._fetch, state, head):
+            with translated():
+                rows = self._connection.sql(net.sql).to_arrow_reader(_BATCH_ROWS)
+            yield SinkChanges(
+                net.commit, net.step, net.version, net.old, net.new, rows, net.is_first
+            )
 
-        Returns no rows only if none is pending; one row more than `max_bytes` at most.
-        """
-        size = "strlen(key) + coalesce(strlen(value), 0)"
-        return self._next_rows("emissions", size, max_rows, max_bytes)
+    def shown(self) -> dict[str, str]:
+        """Return the version that readers see of every view."""
+        return dict(self._fetch("SELECT view, version FROM headrace.shown ORDER BY since"))
+
+    def waiting_changes(self) -> dict[str, int]:
+        """Return how many changes wait for each sink, by its topic."""
+        waiting: dict[str, int] = {}
+        for state in self.sinks():
+            topic, told = state.sink.topic, state.told
+            waiting[topic] = 0
+            for shown in read_shown(self._fetch, state.sink.view):
+                counted = f"SELECT count(*) FROM {shown.changes} WHERE _commit > {told}"
+                waiting[topic] += int(self._fetch(counted)[0][0])
+            if state.first is not None:
+                counted = f"SELECT count(*) FROM {first_table(topic)}"
+                waiting[topic] += int(self._fetch(counted)[0][0])
+        return waiting
+
+    def keyed_rows(self, view: str) -> pa.Table:
+        """Return all rows of a view: `_closed`, `_key`, and its columns. TokenRefused."""
+        head_token(self._fetch, view)
+        relation = read_shown(self._fetch, view)[-1].relation
+        return self._arrow(f"SELECT _closed, {rows_of(relation)} FROM {rows_view(view)}")
+
+    def token(self, view: str) -> Token:
+        """Return the token of this commit for a view. TokenRefused: there is no such view."""
+        return head_token(self._fetch, view)
+
+    def changes(self, view: str, after: Token, *, max_rows: int) -> Page:
+        """Return what followed a token, at most so many rows. TokenRefused, TokenTooOld."""
+        page = page_after(self._fetch, self._arrow, view, after, max_rows)
+        if not page.at_head:
+            return page
+        found = self._fetch(
+            "SELECT p.stream, p.partition, p.next_offset, w.watermark_us "
+            "FROM headrace.holdings h JOIN headrace.progress p "
+            "ON p.unit = h.unit AND list_contains(h.inputs, p.stream) "
+            "LEFT JOIN headrace.view_watermarks w ON w.view = h.name AND w.version = h.version "
+            "WHERE h.kind = 'view' AND h.name = ? AND h.version = ?",
+            [view, page.token.version],
+        )
+        position = {StreamPartition(row[0], row[1]): row[2] for row in found}
+        watermark_us = next((row[3] for row in found), None)
+        known = NEVER if watermark_us is None else int(watermark_us)
+        return replace(page, position=position, watermark_us=known)
+
+    def kept_changes(self) -> dict[str, KeptChanges]:
+        """Return what is kept of the changes of every view that is followed."""
+        kept: dict[str, KeptChanges] = {}
+        sinks = Counter(state.sink.view for state in self.sinks())
+        leases = Counter(view for view, _ in read_leases(self._fetch).values())
+        for view, since, always in self._fetch("FROM headrace.followed ORDER BY view"):
+            rows = 0
+            for shown in read_shown(self._fetch, view):
+                rows += int(self._fetch(f"SELECT count(*) FROM {shown.changes}")[0][0])
+            kept[view] = KeptChanges(since, rows, sinks[view], leases[view], always)
+        return kept
 
     def _next_rows(self, table: str, size: str, max_rows: int, max_bytes: int) -> pa.Table:
         """Return the next rows of a table that wait, by their numbers."""
@@ -232,10 +305,6 @@ class DuckDBSnapshot:
     def written_by(self) -> list[WrittenBy]:
         """Return which version writes the rows of every source partition, and how far it is."""
         return [WrittenBy(*row) for row in self._fetch(WRITTEN_BY)]
-
-    def emission_rows(self) -> int:
-        """Return how many rows wait to be published to sinks."""
-        return int(self._fetch("SELECT count(*) FROM headrace.emissions")[0][0])
 
     def manifests(self) -> dict[tuple[str, Operator], Manifest]:
         """Return the runs of state by unit and operator."""

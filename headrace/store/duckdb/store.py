@@ -24,17 +24,19 @@ from headrace.ledger.entries import (
     PlannedTurn,
     Progress,
     Seed,
-    SinkEntry,
     StreamPartition,
     StreamRange,
-    Swap,
     TurnReport,
 )
+from headrace.ledger.following import Changed, Followers, Token
 from headrace.ledger.laws import check_laws
 from headrace.log.base import Partition, Range
 from headrace.plan.tables import Table
+from headrace.store.duckdb.changes.following import head_of
+from headrace.store.duckdb.changes.keeping import ChangeKeeping
+from headrace.store.duckdb.changes.reading import check_token, head_token
+from headrace.store.duckdb.changes.swapping import begin_swaps, end_swaps
 from headrace.store.duckdb.commit import blame_for_memory, count_commit, write_turn
-from headrace.store.duckdb.emission.sinks import emit_swaps, keep_known, set_sinks
 from headrace.store.duckdb.errors import damaged, lacks_memory, translated
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA, SCHEMA_VERSION
@@ -59,6 +61,7 @@ class DuckDBStore:
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self._file = DuckDBFile(path, read_only=read_only)
+        self._keeping = ChangeKeeping(self._file)
         self.path = self._file.path
         try:
             with nullcontext() if read_only else self._file.transaction():
@@ -147,11 +150,18 @@ class DuckDBStore:
             hold_versions(self._file, holdings, progress)
 
     def show(
-        self, epoch: int, unit: str, tables: Sequence[Table], swaps: Sequence[Swap] = ()
-    ) -> None:
+        self, epoch: int, unit: str, tables: Sequence[Table], older: Sequence[Table] = ()
+    ) -> Changed:
         """Give tables their public names; versions that a unit brings replace the older ones."""
+        changed: Changed = frozenset()
+
+        def write() -> None:
+            nonlocal changed
+            changed = self._show(epoch, unit, tables, older)
+
         try:
-            self._file.write_first(lambda: self._show(epoch, unit, tables, swaps))
+            with self._keeping.changing():
+                self._file.write_first(write)
         except StoreError as error:
             if not lacks_memory(error) or not tables:
                 raise
@@ -159,31 +169,60 @@ class DuckDBStore:
             raise MergeFailed(
                 f"view {view}: the store has too little memory to swap it in: {error}", view=view
             ) from error
+        return changed
 
-    def _show(self, epoch: int, unit: str, tables: Sequence[Table], swaps: Sequence[Swap]) -> None:
+    def _show(
+        self, epoch: int, unit: str, tables: Sequence[Table], older: Sequence[Table]
+    ) -> Changed:
         self._check_epoch(epoch)
-        keep_known(self._file, swaps)
+        followed = {view for (view,) in self._file.rows("SELECT view FROM headrace.followed")}
+        swaps = begin_swaps(self._file, tables, older, followed)
         if unit != MAIN:
             join_main(self._file, unit)
         for table in tables:
             self._file.run(show(table))
         count_commit(self._file)
-        emit_swaps(self._file, swaps)
+        end_swaps(self._file, swaps, head_of(self._file.rows))
+        self._keeping.forget()
+        for swap in swaps:
+            if swap.is_followed:
+                self._keeping.measure(swap.table, head_of(self._file.rows))
+        return frozenset(swap.table.view for swap in swaps if swap.is_followed)
 
-    def set_sinks(self, epoch: int, sinks: Sequence[tuple[SinkEntry, Table | None]]) -> set[str]:
-        """Let the ledger's sinks be these, and return those that rows wait for."""
-        with self._file.transaction():
+    def set_followers(self, epoch: int, followers: Followers, tables: Mapping[str, Table]) -> None:
+        """Let sinks, and views that always keep their changes, be these."""
+        with self._keeping.changing(), self._file.transaction():
             self._check_epoch(epoch)
-            return set_sinks(self._file, sinks)
+            self._keeping.set_followers(followers, tables)
 
-    def emitted(self, numbers: Mapping[str, int]) -> None:
-        """Forget rows that are in the log: from each topic up to a number."""
-        with self._file.transaction():
-            for topic, number in numbers.items():
-                self._file.run(
-                    "DELETE FROM headrace.emissions WHERE topic = ? AND number <= ?",
-                    [topic, number],
-                )
+    def begin_publishing(self, topics: Sequence[str]) -> None:
+        """Note that sinks which are told of several commits as one are on their way to this one."""
+        with self._keeping.changing(), self._file.transaction():
+            self._keeping.begin_publishing(topics)
+
+    def told(self, commits: Mapping[str, int]) -> None:
+        """Note that sinks have all changes up to a commit, by topic; drop what nobody needs."""
+        with self._keeping.changing(), self._file.transaction():
+            self._keeping.told(commits)
+
+    def follow(self, lease: str, view: str, after: Token | None = None) -> Token:
+        """Let a reader follow a view, after a token or from the last commit on."""
+        with self._keeping.changing(), self._file.transaction():
+            rows = self._file.rows
+            token = head_token(rows, view) if after is None else after
+            if after is not None:
+                check_token(rows, view, after)
+            self._keeping.follow(lease, view, token)
+            return token
+
+    def renew(self, lease: str, token: Token) -> None:
+        """Note up to where a reader has the changes. TokenTooOld: its lease has ended."""
+        self._keeping.renew(lease, token)
+
+    def unfollow(self, lease: str) -> None:
+        """Let a reader go."""
+        with self._keeping.changing(), self._file.transaction():
+            self._keeping.unfollow(lease)
 
     def wrote(self, number: int) -> None:
         """Forget rows of written streams that are in the log, up to a number."""
@@ -192,7 +231,7 @@ class DuckDBStore:
 
     def drop(self, epoch: int, holdings: Sequence[Holding]) -> None:
         """Forget versions that no definition names any more, and their tables."""
-        with self._file.transaction():
+        with self._keeping.changing(), self._file.transaction():
             self._check_epoch(epoch)
             drop_versions(self._file, holdings)
 
@@ -235,31 +274,38 @@ class DuckDBStore:
                 f"view {table.view}: its delta does not fit its table: {error}", view=table.view
             ) from error
 
-    def commit(self, commit: Commit) -> None:
-        """Make a turn visible. EngineFenced, MergeFailed (names the view), DiskFull."""
+    def commit(self, commit: Commit) -> Changed:
+        """Make a turn visible; return which views that are followed changed.
+
+        EngineFenced, MergeFailed (names the view), DiskFull.
+        """
         check_laws(commit.counters)
         tried = False
+        changed: Changed = frozenset()
 
         def write() -> None:
-            nonlocal tried
+            nonlocal tried, changed
             # DuckDB may lack memory for its checkpoint when the transaction is committed already.
             if not (tried and self._is_committed(commit.planned)):
                 tried = True
-                self._write_turn(commit)
+                changed = self._write_turn(commit)
 
         try:
-            self._file.write_first(write)
+            with self._keeping.safe():
+                self._file.write_first(write)
         except StoreError as error:
             if not lacks_memory(error):
                 raise
             if not self._is_committed(commit.planned):
                 raise blame_for_memory(commit, error) or error from error
         faults.reach("after_commit")
+        return changed
 
-    def _write_turn(self, commit: Commit) -> None:
+    def _write_turn(self, commit: Commit) -> Changed:
         self._check_turn(commit.planned)
-        write_turn(self._file, commit)
+        changed = write_turn(self._file, commit, self._keeping)
         faults.reach("before_commit")
+        return changed
 
     def _is_committed(self, planned: PlannedTurn) -> bool:
         """Return whether this very turn, of this engine, is in the ledger."""

@@ -17,6 +17,7 @@ from headrace.ledger.entries import (
     StreamPartition,
 )
 from headrace.plan.stages import Operator
+from headrace.store.duckdb.changes.following import forget_view
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import physical, quote
 from headrace.time.clocks import NEVER, Clock
@@ -234,6 +235,7 @@ def _drop(file: DuckDBFile, owner: Owner, unit: str) -> None:
         left = "FROM headrace.holdings WHERE kind = 'view' AND name = ?"
         if not file.rows(left, [owner.name]):
             file.run(f"DROP VIEW IF EXISTS main.{name}")
+            forget_view(file, owner.name)
         table = f"{owner.name}__{owner.version}"
         tables = file.rows(
             "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'headrace' "

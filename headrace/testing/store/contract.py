@@ -8,6 +8,7 @@ A store that is made again of the same path, after the first was closed or its p
 must be the same store. The class has to be importable: one test kills a process that writes.
 """
 
+from headrace.testing.store.changes import ChangesContract
 from headrace.testing.store.laws import LawContract
 from headrace.testing.store.manifests import ManifestContract
 from headrace.testing.store.reading import ReadingContract
@@ -26,6 +27,7 @@ class StoreContract(
     ManifestContract,
     WindowContract,
     WrittenContract,
+    ChangesContract,
     LawContract,
 ):
     """The suite. `make_store` is the one method to write."""

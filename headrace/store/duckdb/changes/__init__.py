@@ -1,0 +1,1 @@
+"""How rows of views change: made in the commit, kept while somebody reads them, read by token."""

@@ -1,0 +1,60 @@
+"""Images: rows of a view as its readers see them, typed, in temporary tables.
+
+A table of images has the columns `__r0`, `__r1`, ... that tell rows apart, `k0`... and `c0`... as
+tables of changes have them, and `_closed`.
+"""
+
+from headrace.store.duckdb.file import DuckDBFile
+from headrace.store.duckdb.tables.names import GROUP, quote
+from headrace.store.duckdb.tables.reading import Shown
+from headrace.store.duckdb.tables.touching import key_names, keys_of
+
+__all__ = ["images", "take_images"]
+
+_CHOSEN = "temp.__chosen"
+
+
+def take_images(file: DuckDBFile, shown: Shown, into: str, *, among: str | None = None) -> None:
+    """Make a table of images: of all rows or, with `among`, of those whose keys it has."""
+    source = f"{shown.source} AS {GROUP}"
+    if among is not None:
+        bounds = _bounds(file, shown, among)
+        source = f"(SELECT * FROM {shown.source}{bounds}) AS {GROUP}"
+        source += f" SEMI JOIN {among} AS x ON {_matches(shown)}"
+        if shown.condition:
+            # A join is no obstacle to HAVING: the store evaluates it first, for all rows.
+            file.run(f"CREATE TEMP TABLE {_CHOSEN} AS SELECT {GROUP}.* FROM {source}")
+            source = f"{_CHOSEN} AS {GROUP}"
+    file.run(f"CREATE TEMP TABLE {into} AS {images(shown, source)}")
+    file.run(f"DROP TABLE IF EXISTS {_CHOSEN}")
+
+
+def images(shown: Shown, source: str | None = None) -> str:
+    """Return the query for images of all rows, or those of another source."""
+    table, references = shown.table, shown.references
+    parts = [f"{references[part.reference]} AS __k{at}" for at, part in enumerate(table.key)]
+    inner = ", ".join([keys_of(table), *parts, *shown.columns])
+    key = [f"__k{at} AS k{at}" for at in range(len(table.key))]
+    outputs = [f"{quote(output.name)} AS c{at}" for at, output in enumerate(table.outputs)]
+    outer = ", ".join([*key_names(table), *key, *outputs, "_closed"])
+    rows = source or f"{shown.source} AS {GROUP}"
+    return f"SELECT {outer} FROM (SELECT {inner} FROM {rows}{shown.condition})"
+
+
+def _matches(shown: Shown) -> str:
+    keys = enumerate(shown.keys)
+    matches = [f"{GROUP}.{quote(key)} IS NOT DISTINCT FROM x.__r{at}" for at, key in keys]
+    return " AND ".join(matches) or "true"
+
+
+def _bounds(file: DuckDBFile, shown: Shown, among: str) -> str:
+    """Return a literal range for the place of what is looked for: DuckDB skips all else."""
+    growing = shown.placing.growing
+    if growing is None:
+        return ""
+    at = shown.keys.index(growing)
+    ends = [f"CAST({end}(__r{at}) AS VARCHAR)" for end in ("min", "max")]
+    low, high = file.rows(f"SELECT {', '.join(ends)} FROM {among}")[0]
+    if low is None:
+        return " WHERE false"
+    return f" WHERE {quote(growing)} BETWEEN '{low}' AND '{high}'"

@@ -1,0 +1,184 @@
+"""The changes of a store: made in its commits, kept for who follows, dropped when all have them.
+
+What a commit has to know of followers is in memory, so that a view that nobody follows costs
+nothing; so is how far readers with a lease are, which no transaction is worth.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from headrace.errors import TokenTooOld
+from headrace.ledger.entries import Commit, Owner
+from headrace.ledger.following import Changed, ChangeLimits, Followers, Token, relation_of
+from headrace.plan.tables import Table
+from headrace.store.duckdb.changes.following import (
+    FollowedView,
+    add_lease,
+    drop_lease,
+    head_of,
+    prune,
+    read_followed,
+    read_leases,
+    set_followers,
+)
+from headrace.store.duckdb.changes.layout import first_table
+from headrace.store.duckdb.changes.making import ChangeMaker
+from headrace.store.duckdb.changes.shown import read_shown
+from headrace.store.duckdb.changes.sizes import check_sizes, row_bytes
+from headrace.store.duckdb.file import DuckDBFile
+
+__all__ = ["ChangeKeeping"]
+
+# Between two looks at what readers with a lease have; sinks are looked at when they are told.
+_PRUNE_COMMITS = 16
+
+
+class ChangeKeeping:
+    """All but `renew` is within a transaction of the caller, who says when it was rolled back."""
+
+    def __init__(self, file: DuckDBFile) -> None:
+        self._file = file
+        self._limits = ChangeLimits()
+        self._followed: dict[str, FollowedView] | None = None
+        self._leases: dict[str, tuple[str, int]] | None = None
+
+    def forget(self) -> None:
+        """Read anew who follows: it changed."""
+        self._followed = None
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Let followers change within; what is in memory of them is read anew afterwards."""
+        with self.safe():
+            yield
+        self.forget()
+
+    @contextmanager
+    def safe(self) -> Iterator[None]:
+        """Forget what is in memory if the transaction within is rolled back."""
+        try:
+            yield
+        except BaseException:
+            self._leases = None  # the ledger knows of earlier places, which is safe
+            self.forget()
+            raise
+
+    @property
+    def followed(self) -> Mapping[str, FollowedView]:
+        """The views that are followed."""
+        if self._followed is None:
+            self._followed = read_followed(self._file.rows)
+        return self._followed
+
+    @property
+    def leases(self) -> dict[str, tuple[str, int]]:
+        """The view and the last commit of every reader with a lease."""
+        if self._leases is None:
+            self._leases = read_leases(self._file.rows)
+        return self._leases
+
+    def begin(self, commit: Commit) -> list[ChangeMaker]:
+        """Return what makes the changes of a turn, after a look at what it touches."""
+        tables = [table for table in commit.deltas if not table.part and self._is_followed(table)]
+        if not tables:
+            return []
+        number = head_of(self._file.rows) + 1
+        makers = []
+        for table in tables:
+            after_us = commit.watermarks.get(Owner("view", table.view, table.version))
+            maker = ChangeMaker(self._file, table, after_us, number)
+            maker.look(commit.deltas[table])
+            makers.append(maker)
+        return makers
+
+    def _is_followed(self, table: Table) -> bool:
+        found = self.followed.get(table.view)
+        return found is not None and found.version == table.version
+
+    def finish(self, makers: Sequence[ChangeMaker]) -> Changed:
+        """Write the changes of a turn; return which views changed. MergeFailed."""
+        changed = []
+        for maker in makers:
+            if maker.finish():
+                changed.append(maker.table.view)
+                self.measure(maker.table, maker.commit)
+            if maker.commit % _PRUNE_COMMITS == 0 and self.followed[maker.table.view].is_measured:
+                self.prune([maker.table.view])
+        return frozenset(changed)
+
+    def measure(self, table: Table, commit: int) -> None:
+        """Note how large the changes of a commit are. MergeFailed: too large for a sink."""
+        view = self.followed[table.view]
+        sinks = {state.sink.name: (state.sink.mode, state.sink.key) for state in view.sinks}
+        check_sizes(self._file, table, commit, sinks)
+        if view.is_measured:
+            [shown] = read_shown(self._file.rows, table.view)[-1:]
+            self._file.run(
+                f"INSERT INTO headrace.change_sizes SELECT ?, {commit}, count(*), "
+                f"sum({row_bytes(relation_of(table))}) FROM {shown.changes} "
+                f"WHERE _commit = {commit}",
+                [table.view],
+            )
+
+    def set_followers(self, followers: Followers, tables: Mapping[str, Table]) -> None:
+        """Let sinks, and views that always keep their changes, be these."""
+        self._limits = followers.limits
+        commit = head_of(self._file.rows) + 1
+        if set_followers(self._file, followers, tables, commit):
+            self._file.run("UPDATE headrace.engine SET commits = ?", [commit])
+        self.forget()
+
+    def follow(self, lease: str, view: str, token: Token) -> None:
+        """Keep changes for a reader after a token."""
+        told = token.commit - 1 if token.rows else token.commit
+        add_lease(self._file, lease, view, told)
+        self.leases[lease] = (view, told)
+        self.forget()
+
+    def unfollow(self, lease: str) -> None:
+        """Let a reader go."""
+        drop_lease(self._file, lease)
+        self.leases.pop(lease, None)
+        self.forget()
+
+    def renew(self, lease: str, token: Token) -> None:
+        """Note up to where a reader has the changes. TokenTooOld: its lease has ended."""
+        if lease not in self.leases:
+            raise TokenTooOld(
+                f"{token}: the lease of this reader has ended: it was too far behind; begin with "
+                f"all rows of the view, without a token"
+            )
+        view, _ = self.leases[lease]
+        self.leases[lease] = (view, token.commit - 1 if token.rows else token.commit)
+
+    def begin_publishing(self, topics: Sequence[str]) -> None:
+        """Note that sinks which are told of several commits as one are on their way to this one."""
+        self._file.run(
+            "UPDATE headrace.sinks SET until = (SELECT commits FROM headrace.engine) "
+            "WHERE until IS NULL AND emit = 'every' AND list_contains(?, topic)",
+            [list(topics)],
+        )
+        self.forget()
+
+    def told(self, commits: Mapping[str, int]) -> None:
+        """Note that sinks have all changes up to a commit; drop what nobody needs any more."""
+        views = {}
+        for view in self.followed.values():
+            for state in view.sinks:
+                if state.sink.topic in commits:
+                    views[state.sink.topic] = state.sink.view
+        for topic, commit in commits.items():
+            self._file.run(
+                "UPDATE headrace.sinks SET told = ?, until = NULL, first = NULL WHERE topic = ?",
+                [commit, topic],
+            )
+            self._file.run(f"DROP TABLE IF EXISTS {first_table(topic)}")
+        self.prune(sorted(set(views.values())))
+
+    def prune(self, views: Sequence[str]) -> None:
+        """Drop changes of views that every follower has; end the leases that are too old."""
+        for view in views:
+            leases = {lease: told for lease, (of, told) in self.leases.items() if of == view}
+            for ended in prune(self._file, view, leases, self._limits):
+                del self.leases[ended]
+                self.forget()

@@ -1,0 +1,143 @@
+"""Read the changes of a view after a token, in pages, across the versions that took over."""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from headrace.errors import TokenRefused, TokenTooOld
+from headrace.ledger.following import Page, Token
+from headrace.schema.relations import Relation
+from headrace.store.duckdb.changes.following import head_of
+from headrace.store.duckdb.changes.shown import Rows, ShownVersion, read_shown, version_at
+from headrace.store.duckdb.tables.names import quote
+
+__all__ = ["check_token", "head_token", "page_after", "rows_of"]
+
+_BEGIN_ANEW = "begin with all rows of the view, without a token"
+
+Arrow = Callable[[str], pa.Table]
+
+
+def head_token(rows: Rows, view: str) -> Token:
+    """Return the token of the last commit. TokenRefused: readers do not see such a view."""
+    shown = read_shown(rows, view)
+    if not shown:
+        raise TokenRefused(f"there is no view {view} that readers see yet; `headrace status` tells")
+    return Token(_store_id(rows), shown[-1].version, head_of(rows))
+
+
+def page_after(rows: Rows, arrow: Arrow, view: str, after: Token, max_rows: int) -> Page:
+    """Return the next changes after a token, at most so many. TokenRefused, TokenTooOld."""
+    shown = read_shown(rows, view)
+    at, head = _check(rows, shown, view, after)
+    found: list[pa.Table] = []
+    token, left = after, max_rows
+    while True:
+        version = shown[at]
+        last = shown[at + 1].since - 1 if at + 1 < len(shown) else head
+        part = arrow(_select(version, token, last, left + 1))
+        cut = part.num_rows > left
+        if cut:
+            part, rest = part.slice(0, left), part.slice(left, 1)
+            token = _behind(token, version, part, rest)
+        found.append(part)
+        left -= part.num_rows
+        if cut:
+            break
+        if at + 1 == len(shown):
+            token = Token(token.store_id, version.version, head)
+            break
+        at += 1
+        if not shown[at].same:
+            token = Token(token.store_id, shown[-1].version, head)
+            return Page(_named(found, version.relation), token, at_head=True, reset=True)
+        # All of the version before is read: the first commit of the next one is the swap.
+        token = Token(token.store_id, shown[at].version, shown[at].since - 1)
+    at_head = token.commit == head and not token.rows
+    return Page(_named(found, shown[at].relation), token, at_head)
+
+
+def rows_of(relation: Relation) -> str:
+    """Return the columns of a table of changes as readers get them."""
+    return ", ".join(
+        [
+            f"{_struct(relation)} AS _key",
+            *(f"c{at} AS {quote(each.name)}" for at, each in enumerate(relation.columns)),
+        ]
+    )
+
+
+def _struct(relation: Relation) -> str:
+    parts = [f"{quote(each.name)} := k{at}" for at, each in enumerate(relation.key)]
+    return f"struct_pack({', '.join(parts)})" if parts else "NULL"
+
+
+def _select(version: ShownVersion, token: Token, last: int, limit: int) -> str:
+    beyond = f"_commit > {token.commit}"
+    if token.rows:
+        beyond = f"({beyond} OR (_commit = {token.commit} AND _row > {token.rows}))"
+    return (
+        f"SELECT _commit, _row, _sign, _closed, {rows_of(version.relation)} "
+        f"FROM {version.changes} WHERE {beyond} AND _commit <= {last} "
+        f"ORDER BY _commit, _row LIMIT {limit}"
+    )
+
+
+def _behind(token: Token, version: ShownVersion, part: pa.Table, rest: pa.Table) -> Token:
+    """Return the token behind a page that is cut off, and followed by one row at least."""
+    if not part.num_rows:
+        return token
+    commit = part["_commit"][-1].as_py()
+    rows = part["_row"][-1].as_py() if rest["_commit"][0].as_py() == commit else 0
+    return Token(token.store_id, version.version, commit, rows)
+
+
+def _named(found: list[pa.Table], relation: Relation) -> pa.Table:
+    names = {"_commit", "_sign", "_closed", "_key", *(each.name for each in relation.columns)}
+    tables = [table.select([each for each in table.column_names if each in names])
+              for table in found]  # fmt: skip
+    return pa.concat_tables(tables)
+
+
+def check_token(rows: Rows, view: str, after: Token) -> None:
+    """Refuse a token that nothing can be read after. TokenRefused, TokenTooOld."""
+    _check(rows, read_shown(rows, view), view, after)
+
+
+def _check(rows: Rows, shown: list[ShownVersion], view: str, after: Token) -> tuple[int, int]:
+    """Return which of a view's versions a token is of, and the last commit.
+
+    TokenRefused, TokenTooOld.
+    """
+    if not shown:
+        raise TokenRefused(f"there is no view {view} that readers see; {_BEGIN_ANEW}")
+    store_id, head, since = rows(
+        "SELECT store_id, commits, (SELECT since FROM headrace.followed WHERE view = ?) "
+        "FROM headrace.engine",
+        [view],
+    )[0]
+    if after.store_id != store_id:
+        raise TokenRefused(
+            f"{after} is a token of another store, which this one was built in place of; "
+            f"{_BEGIN_ANEW} {view}"
+        )
+    if after.commit > head:
+        raise TokenRefused(f"{after} is ahead of the store, whose last commit is {head}")
+    place = version_at(shown, after.commit)
+    known = {each.version: at for at, each in enumerate(shown)}
+    if since is None or after.commit < since or after.version not in known or place is None:
+        kept = "only while somebody follows the view"
+        kept = kept if since is None else f"from commit {since} on"
+        raise TokenTooOld(
+            f"{after}: the changes of {view} behind it are not kept any more ({kept}); "
+            f"{_BEGIN_ANEW}. Raise [engine] changes_retention_commits or changes_retention_mb if "
+            f"readers stay away for longer."
+        )
+    at = known[after.version]
+    if at + 1 < len(shown) and after.commit >= shown[at + 1].since:
+        raise TokenRefused(f"{after}: readers saw another version of {view} at that commit")
+    return at, head
+
+
+def _store_id(rows: Rows) -> str:
+    return str(rows("SELECT store_id FROM headrace.engine", [])[0][0])

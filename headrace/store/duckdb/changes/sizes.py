@@ -1,0 +1,83 @@
+"""How large changes are: what is kept of them, and whether the log takes them as records."""
+
+from headrace.errors import MergeFailed
+from headrace.ledger.following import relation_of
+from headrace.log.base import MAX_RECORD_BYTES
+from headrace.plan.tables import Table
+from headrace.schema.envelopes import record_bytes
+from headrace.schema.json_rows import json_object
+from headrace.schema.relations import Relation
+from headrace.schema.types import DataType, parse_type
+from headrace.store.duckdb.changes.layout import changes_table
+from headrace.store.duckdb.file import DuckDBFile
+
+__all__ = ["SOURCE_BYTES", "check_sizes", "row_bytes"]
+
+#: The most that an envelope says of where a change comes from.
+SOURCE_BYTES = 1_024
+
+_SHOWN_CHARACTERS = 100  # of a key, where an error names it
+_FIXED_BYTES = 64  # the most that a number, a time or a truth takes as JSON
+#: A character of a text may be six in JSON; a nested value has quotation marks and names besides.
+_LARGEST_FACTOR = 8
+_FIXED = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "DATE",
+          "TIMESTAMP")  # fmt: skip
+
+
+def row_bytes(relation: Relation) -> str:
+    """Return SQL for about how many bytes a row of changes holds."""
+    parts = [(f"k{at}", each.type) for at, each in enumerate(relation.key)]
+    parts += [(f"c{at}", each.type) for at, each in enumerate(relation.columns)]
+    texts = [_length(name, type) for name, type in parts if type.kind not in _FIXED]
+    fixed = 24 + 8 * sum(type.kind in _FIXED for _, type in parts)
+    return " + ".join([str(fixed), *texts])
+
+
+def check_sizes(
+    file: DuckDBFile, table: Table, commit: int, sinks: dict[str, tuple[str, tuple[str, ...]]]
+) -> None:
+    """Refuse rows that the log would refuse when it is too late, as records of sinks. MergeFailed.
+
+    `sinks` are the mode and the key of each, by name.
+    """
+    relation, name = relation_of(table), changes_table(table.view, table.version)
+    columns = [("_key", each) for each in relation.key] + [("", each) for each in relation.columns]
+    if all(each.type.kind in _FIXED for _, each in columns) or not sinks:
+        return
+    rows = f"FROM {name} WHERE _commit = {commit} AND _sign > 0"
+    names = sum(len(each.name.encode()) + 4 for _, each in columns)
+    most = f"{_LARGEST_FACTOR} * ({row_bytes(relation)}) + {names + _FIXED_BYTES * len(columns)}"
+    suspect = f"2 * ({most}) + {SOURCE_BYTES} > {MAX_RECORD_BYTES}"
+    if not file.rows(f"SELECT 1 {rows} AND {suspect} LIMIT 1"):
+        return
+    row = json_object(
+        [(each.name, f"c{at}", each.type) for at, each in enumerate(relation.columns)]
+        + [("_closed", "_closed", parse_type("BOOLEAN"))]
+    )
+    for sink, (mode, chosen) in sinks.items():
+        places = {each.name: (f"c{at}", each.type) for at, each in enumerate(relation.columns)}
+        parts = [(each.name, f"k{at}", each.type) for at, each in enumerate(relation.key)]
+        key = json_object([(each, *places[each]) for each in chosen] if chosen else parts)
+        # The largest record beside a row of the same size: what it was, or will be.
+        factor = record_bytes(mode, 0, 1, 0) - record_bytes(mode, 0, 0, 0)
+        rest = record_bytes(mode, 0, 0, SOURCE_BYTES)
+        size = f"strlen({key}) + {factor} * strlen({row}) + {rest}"
+        large = file.rows(
+            f"SELECT {key}[:{_SHOWN_CHARACTERS}] AS key, {size} AS size {rows} AND {suspect} "
+            f"AND size > {MAX_RECORD_BYTES} ORDER BY size DESC, key LIMIT 1"
+        )
+        for found, bytes in large:
+            raise MergeFailed(
+                f"view {table.view}: the row {found} has {bytes} bytes as a record of its sink "
+                f"{sink}, {MAX_RECORD_BYTES} is the most that the log takes. Leave its longest "
+                f"column out of the view or make it shorter, a text with left(x, 1000), a list "
+                f"with collect_list(x, 100); or drop the sink, and the view goes on as it is.",
+                view=table.view,
+            )
+
+
+def _length(name: str, type: DataType) -> str:
+    if type.kind == "BINARY":
+        return f"coalesce(octet_length({name}), 0)"
+    text = name if type.kind == "STRING" else f"CAST({name} AS VARCHAR)"
+    return f"coalesce(strlen({text}), 0)"

@@ -1,0 +1,103 @@
+"""The changes of a swap: how the rows of a new version differ from those of the one before it.
+
+Where key and columns are the same they are the rows that differ, all in the new version's table.
+Where they are not, all rows leave in the old version's table and all come in the new one's.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from headrace.ledger.following import relation_of
+from headrace.plan.tables import Table
+from headrace.store.duckdb.changes.images import images, take_images
+from headrace.store.duckdb.changes.layout import (
+    META,
+    changes_table,
+    columns_of,
+    create_changes,
+    rows_view,
+)
+from headrace.store.duckdb.changes.making import insert_differences
+from headrace.store.duckdb.changes.shown import read_shown
+from headrace.store.duckdb.file import DuckDBFile
+from headrace.store.duckdb.tables.reading import live
+
+__all__ = ["ShownSwap", "begin_swaps", "end_swaps"]
+
+
+@dataclass(frozen=True)
+class ShownSwap:
+    """A table that gets its public name, and the one that had it; its rows are kept in `kept`."""
+
+    table: Table
+    before: Table | None
+    kept: str
+    is_followed: bool
+
+
+def begin_swaps(
+    file: DuckDBFile, tables: Sequence[Table], older: Sequence[Table], followed: Collection[str]
+) -> list[ShownSwap]:
+    """Return what changes with the public names of tables; the rows there are now are kept."""
+    known = {(table.view, table.version): table for table in older}
+    swaps = []
+    for number, table in enumerate(tables):
+        shown = read_shown(file.rows, table.view)
+        if shown and shown[-1].version == table.version:
+            continue
+        before = known.get((table.view, shown[-1].version)) if shown else None
+        swap = ShownSwap(table, before, f"temp.__kept{number}", table.view in followed)
+        if before is not None and swap.is_followed:
+            take_images(file, live(before), swap.kept)
+        swaps.append(swap)
+    return swaps
+
+
+def end_swaps(file: DuckDBFile, swaps: Sequence[ShownSwap], commit: int) -> None:
+    """Note which versions readers see now and, where views are followed, what changed."""
+    for swap in swaps:
+        table, relation = swap.table, relation_of(swap.table)
+        same = swap.before is not None and relation_of(swap.before) == relation
+        if not swap.is_followed:
+            file.run("DELETE FROM headrace.shown WHERE view = ?", [table.view])
+        else:
+            file.run(create_changes(changes_table(table.view, table.version), relation))
+            _note(file, swap, commit, same=same)
+        file.insert(
+            "headrace.shown", [[table.view, table.version, commit, relation.to_json(), same]]
+        )
+        file.run(f"CREATE OR REPLACE VIEW {rows_view(table.view)} AS {images(live(table))}")
+
+
+def _note(file: DuckDBFile, swap: ShownSwap, commit: int, *, same: bool) -> None:
+    table, shown = swap.table, live(swap.table)
+    if not same:
+        if swap.before is not None:
+            _insert_all(file, swap.before, f"FROM {swap.kept}", commit, sign=-1)
+            file.run(f"DROP TABLE {swap.kept}")
+        _insert_all(file, table, f"FROM ({images(shown)})", commit, sign=1)
+        return
+    after = f"{swap.kept}_after"
+    take_images(file, shown, after)
+    columns = list(columns_of(relation_of(table)))
+    insert_differences(
+        file,
+        changes_table(table.view, table.version),
+        swap.kept,
+        after,
+        keys=[column for column in columns if column.startswith("k")] or ["__r"],
+        columns=columns,
+        place=(commit, 0, 0),
+    )
+    for name in (swap.kept, after):
+        file.run(f"DROP TABLE {name}")
+
+
+def _insert_all(file: DuckDBFile, table: Table, rows: str, commit: int, *, sign: int) -> None:
+    columns = ", ".join(columns_of(relation_of(table)))
+    order = ", ".join(f"k{at}" for at in range(len(table.key))) or "1"
+    file.run(
+        f"INSERT INTO {changes_table(table.view, table.version)} ({META}, {columns}) "
+        f"SELECT {commit}, 0, row_number() OVER (ORDER BY {order}), {sign}, _closed, {columns} "
+        f"{rows}"
+    )

@@ -1,0 +1,111 @@
+"""What sinks hold is the view, in every mode and policy, whatever crashes and whoever takes over.
+
+Method: random turns and swaps of a view of every placement, without Spark; what sinks wait for is
+published now and then, with a crash before or after an append, to a real embedded log; a reader of
+each topic folds it as its users do.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from soaking import seeded, times
+
+from headrace import faults
+from headrace.ledger.following import Followers, SinkEntry
+from headrace.log import EmbeddedLog, Partition
+from headrace.schema.envelopes import MODES
+from headrace.serve.values import plain
+from headrace.sinks.publishing import Publisher
+from headrace.store.base import Store
+from headrace.store.duckdb.store import DuckDBStore
+from headrace.testing.log.suite import rows
+from headrace.testing.store.changing import PLACEMENTS, History
+
+SINKS = {mode: SinkEntry(mode, "hits", f"{mode}.rows", mode) for mode in MODES}
+
+
+def text(row: dict[str, Any]) -> str:
+    return json.dumps(row, sort_keys=True)
+
+
+def shown(store: Store, *, closed: bool) -> Counter[str]:
+    with store.open() as snapshot:
+        found = snapshot.query("SELECT * EXCLUDE (_events) FROM hits", max_rows=None).to_pylist()
+    return Counter(text(plain(row)) for row in found if row["_closed"] or not closed)
+
+
+def held(log: EmbeddedLog, mode: str) -> Counter[str]:
+    """Return the rows that a reader of a topic ends with."""
+    newest: dict[bytes, Any] = {}
+    found: Counter[str] = Counter()
+    for record in rows(log, Partition(f"{mode}.rows", 0)):
+        key, value = record["key"], record["value"]
+        said = None if value is None else json.loads(value)
+        if mode == "upsert":
+            newest[key] = said
+        elif mode == "retract":
+            change = said.pop("_change")
+            found[text(said)] += 1 if change == "insert" else -1
+            assert found[text(said)] >= 0, "a row is retracted that was never told"
+        elif said is None:
+            assert newest[key] is None, "a tombstone follows a delete"
+        else:
+            assert said["before"] == newest.get(key), "before is what was told last"
+            assert said["op"] == {(True, False): "d", (True, True): "u"}.get(
+                (said["before"] is not None, said["after"] is not None), said["op"]
+            )
+            assert (said["before"] is None) == (said["op"] in ("c", "r"))
+            newest[key] = said["after"]
+    return +found + Counter(text(row) for row in newest.values() if row is not None)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("emit", ["changes", "every", "final"])
+@pytest.mark.parametrize("kind", PLACEMENTS)
+def test_what_sinks_hold_is_the_view(tmp_path: Path, kind: str, emit: str) -> None:
+    if emit == "final" and kind == "forever":
+        return  # no row is ever final
+    for case in range(times(1)):
+        draw = seeded(100 * case + len(kind) * 10 + len(emit))
+        log = EmbeddedLog(tmp_path / f"log{case}", sync=False)
+        store = DuckDBStore(tmp_path / f"{case}.duckdb")
+        for mode in MODES:
+            log.create_topic(f"{mode}.rows", partitions=1)
+        try:
+            play(log, store, History(store, kind, draw), emit)
+        finally:
+            faults.disarm()
+            store.close()
+            log.close()
+
+
+def play(log: EmbeddedLog, store: DuckDBStore, history: History, emit: str) -> None:
+    publisher, draw = Publisher(log, store), history.draw
+    entries = [SinkEntry(each.name, "hits", each.topic, each.mode, emit) for each in SINKS.values()]
+    joined: list[SinkEntry] = []
+    for step in range(14):
+        if draw.random() < 0.12 and step:
+            history.swap(wide=draw.random() < 0.5)
+        else:
+            history.turn()
+        if len(joined) < len(entries) and draw.random() < 0.5:
+            publisher.publish(history.epoch)
+            joined.append(entries[len(joined)])
+            store.set_followers(history.epoch, Followers(tuple(joined)), {"hits": history.table})
+        if draw.random() < 0.5:
+            if draw.random() < 0.4:
+                faults.arm(draw.choice(["sink_before_append", "sink_after_append"]))
+            try:
+                publisher.publish(history.epoch)
+            except faults.Crash:
+                continue  # what is in the log, and what is not, is found out next time
+            finally:
+                faults.disarm()
+            for entry in joined:
+                assert held(log, entry.mode) == shown(store, closed=emit == "final")
+    publisher.publish(history.epoch)
+    for entry in joined:
+        assert held(log, entry.mode) == shown(store, closed=emit == "final")
