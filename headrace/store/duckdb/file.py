@@ -25,6 +25,7 @@ __all__ = ["DuckDBFile"]
 MEMORY_LIMIT = "2GB"  # of DuckDB's own buffers; past it, queries spill to disk or fail
 SPILL_LIMIT = "8GB"  # of temporary files: a query from outside must not fill the log's disk
 MAX_PARSED = 1_024  # statements that are kept parsed
+MAX_FEEDS = 1_024  # names that stay registered
 CLOSE_SECONDS = 5.0  # that queries under way get to notice that they were ended
 
 # Before a transaction is tried again that lacked the memory that queries held.
@@ -238,6 +239,8 @@ class DuckDBFile:
         """Let statements within read an Arrow table; yields its name, the same for one schema."""
         key = (name, data.schema)
         if key not in self._feeds:
+            if len(self._feeds) >= MAX_FEEDS:  # their names are given again, one by one
+                self._feeds.clear()
             self._feeds[key] = _Feed(f"{name}_{len(self._feeds)}", data)
             self._writer.register(self._feeds[key].name, self._feeds[key])
         feed = self._feeds[key]
