@@ -14,8 +14,8 @@ from headrace.cli.output import (
     show_text,
 )
 from headrace.cli.problems import showing_places, text_width
-from headrace.cli.quantities import counted
 from headrace.errors import HeadraceError, UsageError
+from headrace.wording import counted
 
 __all__ = ["audit", "explain"]
 

@@ -174,4 +174,4 @@ def test_what_waits_for_a_topic_that_no_sink_has_any_more_is_let_go(
     Publisher(log, store).publish(epoch)
     assert notes_told(log) == []
     assert sum(extent.end_offset for extent in log.extents("kept").values()) == 1
-    assert "2 rows that waited for the topic rows are let go" in caplog.text
+    assert "let go of 2 rows that waited for the topic rows" in caplog.text

@@ -18,6 +18,7 @@ from headrace.store.duckdb.emission.emitter import (
     waits,
 )
 from headrace.store.duckdb.file import DuckDBFile
+from headrace.wording import counted
 
 __all__ = ["SINKS", "emit_swaps", "keep_known", "set_sinks"]
 
@@ -87,8 +88,8 @@ def _let_go(file: DuckDBFile) -> None:
         f"SELECT topic, count(*) {waiting} GROUP BY topic ORDER BY topic"
     ):
         logger.warning(
-            "%d rows that waited for the topic %s are let go: no sink tells it any more",
-            count,
+            "let go of %s that waited for the topic %s: no sink tells it any more",
+            counted(count, "row"),
             topic,
         )
     file.run(f"DELETE {waiting}")
