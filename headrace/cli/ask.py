@@ -93,7 +93,9 @@ def explain(
         with showing_places(config.folder):
             pipeline = plan_on_disk(config)
         plans = [
-            explain_view(pipeline, table, describe_table(table)).to_json()
+            explain_view(
+                pipeline, table, describe_table(table), prepared=config.prepares_plans
+            ).to_json()
             for table in tables_of(pipeline.folds)
         ]
     chosen = [plan for plan in plans if view is None or plan["view"] == view]
