@@ -14,7 +14,7 @@ Promises:
 - At most `buffer_bytes` wait (one record at least); `send` then waits for room, for `block_ms` at
   the most, and raises BufferFull.
 - A record without a key, for a topic of which `keys` can read them, has the key that stands in its
-  value; with `headrace.project.keys.declared_keys`, the one that the topic's streams declare.
+  value; `headrace.project.producing.open_sender` reads the one that the topic's streams declare.
 - With `acks="all"` or 1 a future is done when `append` with these `acks` returned or raised. With 0
   it is done at hand-over and tells nothing; failures are counted, and logged now and then.
 - The thread ends when there was nothing to do for IDLE_S, and comes again. It never keeps a process
