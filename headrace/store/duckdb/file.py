@@ -20,7 +20,7 @@ import pyarrow as pa
 from headrace.errors import StoreBusy, StoreError, Unreachable
 from headrace.store.duckdb.errors import lacks_memory, translate, translated
 
-__all__ = ["DuckDBFile"]
+__all__ = ["PAUSES_SECONDS", "DuckDBFile"]
 
 MEMORY_LIMIT = "2GB"  # of DuckDB's own buffers; past it, queries spill to disk or fail
 SPILL_LIMIT = "8GB"  # of temporary files: a query from outside must not fill the log's disk
@@ -28,8 +28,9 @@ MAX_PARSED = 1_024  # statements that are kept parsed
 MAX_FEEDS = 1_024  # names that stay registered
 CLOSE_SECONDS = 5.0  # that queries under way get to notice that they were ended
 
-# Before a transaction is tried again that lacked the memory that queries held.
-_PAUSES_SECONDS = (0.1, 0.5, 1.0)
+#: Before what lacked memory is tried again: a transaction that queries left none to, or a read of
+#: the engine's own that a transaction left none to.
+PAUSES_SECONDS = (0.1, 0.5, 1.0)
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY_LIMIT,
@@ -137,7 +138,7 @@ class DuckDBFile:
 
     def _roll_back(self, cause: BaseException) -> None:
         self._feeds.clear()  # names that were registered within the transaction go with it
-        for pause_seconds in (*_PAUSES_SECONDS, None):
+        for pause_seconds in (*PAUSES_SECONDS, None):
             try:
                 self._writer.execute("ROLLBACK")
             except duckdb.TransactionException:
@@ -182,7 +183,7 @@ class DuckDBFile:
         may have ended a moment ago, so it does so once where there is none, too.
         """
         were_read = True
-        for pause_seconds in _PAUSES_SECONDS:
+        for pause_seconds in PAUSES_SECONDS:
             try:
                 with self.transaction():
                     work()

@@ -35,7 +35,7 @@ from headrace.log.base import Partition, Range
 from headrace.plan.tables import Table
 from headrace.store.duckdb.commit import blame_for_memory, count_commit, write_turn
 from headrace.store.duckdb.emission.sinks import emit_swaps, keep_known, set_sinks
-from headrace.store.duckdb.errors import damaged, lacks_memory, translated
+from headrace.store.duckdb.errors import damaged, lacks_memory
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA, SCHEMA_VERSION
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
@@ -123,11 +123,9 @@ class DuckDBStore:
     def open(self) -> Iterator[DuckDBSnapshot]:
         """Open the last committed state for reading."""
         with self._file.cursor() as cursor:
-            with translated():
-                cursor.execute("BEGIN TRANSACTION READ ONLY")
-                # A transaction of DuckDB sees the state of its first read, not of its beginning.
-                cursor.execute("FROM headrace.engine").fetchall()
-            yield DuckDBSnapshot(cursor, self._file.asked)
+            snapshot = DuckDBSnapshot(cursor, self._file.asked)
+            snapshot.begin()
+            yield snapshot
 
     def prepare(self, table: Table) -> None:
         """Make the physical table of a version unless it is there; readers do not see it yet."""
