@@ -20,6 +20,7 @@ MAX_LINES = 500
 
 ROOMS = [
     "errors",
+    "wording",
     "faults",
     "scratch",
     "log",

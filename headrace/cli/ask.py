@@ -14,8 +14,8 @@ from headrace.cli.output import (
     show_text,
 )
 from headrace.cli.problems import showing_places, text_width
-from headrace.cli.quantities import counted
 from headrace.errors import HeadraceError, UsageError
+from headrace.wording import counted
 
 __all__ = ["audit", "explain"]
 
@@ -93,7 +93,9 @@ def explain(
         with showing_places(config.folder):
             pipeline = plan_on_disk(config)
         plans = [
-            explain_view(pipeline, table, describe_table(table)).to_json()
+            explain_view(
+                pipeline, table, describe_table(table), prepared=config.prepares_plans
+            ).to_json()
             for table in tables_of(pipeline.folds)
         ]
     chosen = [plan for plan in plans if view is None or plan["view"] == view]

@@ -9,8 +9,8 @@ import typer
 from headrace.cli.folder import ProjectOption, find_folder
 from headrace.cli.output import JsonOption, note, show_json, show_text
 from headrace.cli.problems import finding_text, text_width
-from headrace.cli.quantities import counted
 from headrace.errors import DefinitionError
+from headrace.wording import counted
 
 if TYPE_CHECKING:
     from headrace.project.checking import Checked, Finding

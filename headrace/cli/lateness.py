@@ -13,8 +13,9 @@ from headrace.cli.output import (
     show_renderable,
     show_text,
 )
-from headrace.cli.quantities import counted, duration_text
+from headrace.cli.quantities import duration_text
 from headrace.errors import UsageError
+from headrace.wording import counted
 
 if TYPE_CHECKING:
     from headrace.model.definitions import NamedQuery, Project, View

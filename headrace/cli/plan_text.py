@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace.cli.output import printable
-from headrace.cli.quantities import counted
+from headrace.wording import counted
 
 __all__ = ["ask_for_tree", "plan_text"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import typer
 
 from headrace.cli.output import note, printable
-from headrace.cli.quantities import counted
 from headrace.errors import DefinitionError, Location, Problem
+from headrace.wording import counted
 
 __all__ = ["finding_text", "showing_places", "tell_refused", "text_width"]
 

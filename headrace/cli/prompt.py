@@ -23,12 +23,12 @@ from pygments.lexers.sql import PostgresLexer
 
 from headrace.cli.output import make_table, note, show_renderable, show_text
 from headrace.cli.plan_text import ask_for_tree
-from headrace.cli.quantities import counted
 from headrace.cli.question import ask_desk
 from headrace.cli.sql import show_answer
 from headrace.errors import HeadraceError, UsageError
 from headrace.store.base import MAX_ROWS
 from headrace.store.opening import COLUMNS_QUERY, QUERY_WORDS, is_whole, split_statements
+from headrace.wording import counted
 
 if TYPE_CHECKING:
     from headrace.project.config import Config

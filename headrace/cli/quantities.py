@@ -1,10 +1,10 @@
-"""Times, sizes and counts as people write them."""
+"""Times and sizes as people write them."""
 
 import re
 
 from headrace.errors import UsageError
 
-__all__ = ["counted", "duration_text", "parse_bytes", "parse_seconds"]
+__all__ = ["duration_text", "parse_bytes", "parse_seconds"]
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _BYTES = {"": 1, "b": 1}
@@ -26,11 +26,6 @@ def parse_bytes(option: str, text: str) -> int:
     if number is None or number < 1:
         raise UsageError(f"{option} {text}: write a size such as 1000000, 500MB or 2GiB")
     return int(number)
-
-
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return a count with its noun: 1 record, 2,000 records, 3 indexes."""
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def duration_text(microseconds: int) -> str:

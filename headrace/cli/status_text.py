@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.output import make_table, moment, printable, table_width, wrap
-from headrace.cli.quantities import counted, duration_text
+from headrace.cli.quantities import duration_text
+from headrace.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -10,6 +10,7 @@ from headrace.errors import (
     UsageError,
 )
 from headrace.log.base import Extent, Partition
+from headrace.wording import counted
 
 __all__ = [
     "check_group_position",
@@ -47,9 +48,9 @@ def check_reset(group: str, place: Partition, offset: int, extent: Extent) -> No
 def group_active(group: str, members: Collection[str], done: str) -> GroupActive:
     """Return why a group cannot be `done` what was asked."""
     return GroupActive(
-        f"group {group!r}: it has {len(members)} members and cannot be {done} while they read "
-        f"({', '.join(members)}). Close them, or wait until the sessions of those that died have "
-        f"ended."
+        f"group {group!r}: it has {counted(len(members), 'member')} ({', '.join(members)}) and "
+        f"cannot be {done} now. Close each member, or wait until the sessions of those that died "
+        f"have ended."
     )
 
 

@@ -56,6 +56,7 @@ from headrace.sinks.outbox import ensure_topic
 from headrace.sinks.publishing import Publisher
 from headrace.store.base import Snapshot, Store
 from headrace.store.following import Follower
+from headrace.wording import counted
 
 __all__ = ["Engine"]
 
@@ -194,7 +195,7 @@ class Engine:
             for run in runs
         }
         if orphans := self.tools.state.sweep(named):
-            logger.info("%d files of state that nothing names were removed", len(orphans))
+            logger.info("removed %s of state that nothing names", counted(len(orphans), "file"))
 
     def publish(self) -> None:
         """Publish what turns could not; to sinks, what is due. Unreachable."""
@@ -301,7 +302,8 @@ class Engine:
                     report = self._take(unit, *decided, gear)
                 except TurnTooLarge:
                     records = decided[0].records
-                    logger.info("%s: %d records make too much for one turn", unit.name, records)
+                    many = counted(records, "record")
+                    logger.info("%s: one turn cannot take %s, so it takes fewer", unit.name, many)
                     max_records = max(1, records // 2)
             unit.last = report
             unit.pace.note(report.records, sum(report.milliseconds.values()) / 1000)

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from headrace.errors import TopicNotFound, UsageError
 from headrace.log.base import APPENDS, HEADERS, RECORDS, Log, Partition, Producer, Range, Topic
 from headrace.log.embedded import EmbeddedLog
+from headrace.wording import counted
 
 __all__ = ["ARRIVAL_HEADER", "CopiedTopic", "copy_producer", "copy_topic"]
 
@@ -89,9 +90,9 @@ def _ensure_copy(target: Log, topic: Topic, producer_id: str) -> None:
         target.change_topic(topic.name, partitions=topic.partitions)
     elif found.partitions != topic.partitions:
         raise UsageError(
-            f"{topic.name}: it has {topic.partitions} partitions here and {found.partitions} "
-            f"there. A copy keeps partitions; delete that topic, or copy to another prefix or "
-            f"folder."
+            f"{topic.name}: it has {counted(topic.partitions, 'partition')} here and "
+            f"{found.partitions} there. A copy keeps partitions; delete that topic, or copy to "
+            f"another prefix or folder."
         )
     elif not _is_copy(target, found, producer_id):
         raise UsageError(

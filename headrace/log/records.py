@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from headrace.errors import RecordTooLarge, UsageError
 from headrace.log.base import APPENDS, HEADERS, MAX_RECORD_BYTES
 from headrace.log.murmur2 import partition_of
+from headrace.wording import counted
 
 __all__ = [
     "DEALT_RECORDS",
@@ -55,11 +56,11 @@ def records(
     The headers of a record are a mapping, or pairs where a name occurs twice. UsageError: the
     lists differ in length.
     """
-    for name, column in (("keys", keys), ("headers", headers)):
+    for name, column in (("key", keys), ("header", headers)):
         if column is not None and len(column) != len(values):
             raise UsageError(
-                f"records: {len(values)} values but {len(column)} {name}; pass one for each value, "
-                f"None where there is none."
+                f"records: {counted(len(values), 'value')} but {counted(len(column), name)}; pass "
+                f"one for each value, None where there is none."
             )
     headers_column = (
         pa.nulls(len(values), HEADERS)

@@ -8,6 +8,7 @@ from headrace.ledger.definitions import stream_of
 from headrace.ledger.entries import Counters, Owner, Progress, StreamPartition
 from headrace.log.base import Log, Partition
 from headrace.observe.replaying import Position
+from headrace.wording import counted
 
 __all__ = [
     "check_nothing_went",
@@ -37,9 +38,9 @@ def check_records_are_there(unit: Position, log: Log, counters: Mapping[Owner, C
         if gone > 0 and (removed or log.topic(topic).settings.compact):
             first = {place.number: extent.first_offset for place, extent in extents.items()}
             raise PositionLost(
-                f"{topic}: {gone:,} records that stream {holding.name} has read are no longer in "
-                f"the log, which begins at {first} by partition, so the tables cannot be "
-                f"recomputed from it. Audit before retention removes records, or move the store "
+                f"{topic}: the log no longer has {counted(gone, 'record')} that stream "
+                f"{holding.name} has read: it begins at {first} by partition, so the tables cannot "
+                f"be recomputed from it. Audit before retention removes records, or move the store "
                 f"away and build it from what is left."
             )
 
@@ -62,10 +63,10 @@ def check_nothing_went(
             if now < before and (compacted or removed):
                 by = "Compaction" if compacted else "Retention"
                 raise PositionLost(
-                    f"{topic}: {before - now:,} records that {holding.kind} {holding.name} has "
-                    f"{name} are no longer in the log, so the tables cannot be recomputed from it. "
-                    f"{by} removed them; move the store away and build it from what is left, to "
-                    f"audit that."
+                    f"{topic}: the log no longer has {counted(before - now, 'record')} that "
+                    f"{holding.kind} {holding.name} has {name}, so the tables cannot be recomputed "
+                    f"from it. {by} is the reason; move the store away and build it from what is "
+                    f"left, to audit that."
                 )
 
 

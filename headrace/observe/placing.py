@@ -25,6 +25,7 @@ from headrace.log.base import Extent, Log, Partition, Range
 from headrace.log.murmur2 import partition_of
 from headrace.model.definitions import Stream
 from headrace.project.keys import KeyReader, declared_key
+from headrace.wording import counted
 
 __all__ = ["placing_warnings"]
 
@@ -112,18 +113,18 @@ def _count(
 def _tell(stream: Stream, found: _Found) -> str | None:
     parts = []
     if found.without_key:
-        parts.append(f"{found.without_key:,} have no key")
+        parts.append(f"{found.without_key:,} without a key")
     if found.elsewhere:
-        parts.append(f"{found.elsewhere:,} are not in the partition of their key")
+        parts.append(f"{found.elsewhere:,} outside of the partition of the key")
     if found.other_key:
-        parts.append(f"{found.other_key:,} have another key than {stream.key}")
+        parts.append(f"{found.other_key:,} with another key than {stream.key}")
     if not parts:
         return None
     return (
         f"stream {stream.name}: duplicates can be missed, because records of one {stream.unique} "
-        f"may stand in several partitions of {stream.topic}. Of {found.looked_at:,} records looked "
-        f"at, the first and last of each partition, {', '.join(parts)}. Append with "
-        f"`headrace append {stream.topic}`, which uses the declared key, or the unique id of "
-        f"records without it. Records already in the log are not moved, and their counts do not "
-        f"change."
+        f"may stand in several partitions of {stream.topic}. A look at "
+        f"{counted(found.looked_at, 'record')}, the first and last of each partition, found "
+        f"{', '.join(parts)}. Append with `headrace append {stream.topic}`, which uses the "
+        f"declared key, or the unique id of records without it. Records already in the log are "
+        f"not moved, and their counts do not change."
     )

@@ -37,10 +37,13 @@ class Explanation:
         return asdict(self)
 
 
-def explain_view(pipeline: Pipeline, table: Table, store: StoreText) -> Explanation:
+def explain_view(
+    pipeline: Pipeline, table: Table, store: StoreText, *, prepared: bool
+) -> Explanation:
     """Return what a pipeline does for the view of a table, branch by branch.
 
-    `store` is what the store makes of the table.
+    `store` is what the store makes of the table; `prepared`, whether short turns run a plan that
+    Spark has made once.
     """
     stages: list[Entry] = []
     for fold in pipeline.folds:
@@ -51,7 +54,7 @@ def explain_view(pipeline: Pipeline, table: Table, store: StoreText) -> Explanat
             *(_read(read) for read in pipeline.reads if read.stream.name == stream),
             *(_step(step) for step in pipeline.steps if step.operator.name == stream),
             _narrow(fold),
-            _fold(fold, store),
+            _fold(fold, store, prepared),
         ]
     stages += [_publish(each) for each in pipeline.publishes if each.owner == table.view]
     return Explanation(table.view, table.version, tuple(stages))
@@ -104,7 +107,7 @@ def _narrow(fold: Fold) -> Entry:
     }
 
 
-def _fold(fold: Fold, store: StoreText) -> Entry:
+def _fold(fold: Fold, store: StoreText, prepared: bool) -> Entry:
     query, table, partials = fold.shape, fold.table, dict(fold.partials)
     aggregates = []
     for call, answer in zip(query.calls, table.answers, strict=True):
@@ -129,6 +132,7 @@ def _fold(fold: Fold, store: StoreText) -> Entry:
         "having": query.having,
         "retention_us": fold.view.retention_us,
         "spark_query": fold.query,
+        "prepared": prepared,
         "table": table.name if table.target is None else None,
         "columns": {column.name: column.type.sql for column in table.columns},
         "public_select": store.select if table.target is None else None,

@@ -152,6 +152,8 @@ def _fold_lines(stage: Entry) -> Iterator[_Line]:
             yield _Line("", state["partial"], "spark", "    partial  ")
             yield _Line("", state["merge"], "store", "    merge    ")
     yield _Line("spark", stage["spark_query"], "spark")
+    if not stage["prepared"]:
+        yield _Line("planned", "anew in every short turn, because Spark runs on other machines")
 
 
 def _table_lines(stage: Entry) -> Iterator[_Line]:

@@ -32,7 +32,7 @@ from headrace.log.opening import EmbeddedPlace, KafkaPlace, LogPlace
 from headrace.log.secrets import VARIABLE, FromEnvironment
 from headrace.project.settings import Settings
 
-__all__ = ["FILE", "Config", "not_readable", "not_text", "read_config"]
+__all__ = ["FILE", "Config", "not_readable", "not_text", "read_config", "runs_here"]
 
 FILE = "headrace.toml"
 
@@ -69,6 +69,16 @@ class Config:
     def runtime(self) -> Path:
         """Where a running engine keeps its lock and its address."""
         return self.folder / ".headrace"
+
+    @property
+    def prepares_plans(self) -> bool:
+        """Whether plans of short turns are made once: Spark's tasks see the engine's files."""
+        return runs_here(self.spark_master)
+
+
+def runs_here(spark_master: str) -> bool:
+    """Whether Spark runs on the engine's machine alone."""
+    return spark_master == "local" or spark_master.startswith(("local[", "local-cluster["))
 
 
 def read_config(folder: Path) -> Config:

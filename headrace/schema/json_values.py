@@ -16,6 +16,7 @@ import numpy as np
 
 from headrace.schema.json_text import Dead, Number, show, write_text
 from headrace.schema.types import Column, DataType
+from headrace.wording import counted
 
 __all__ = ["TIMESTAMP_UNITS", "Convert", "make_converter", "unit_of"]
 
@@ -123,11 +124,12 @@ def _to_integer(value: object, kind: str, bits: int) -> int:
 def _to_decimal(value: object, type: DataType) -> Decimal:
     number = _read_exact(value, "a number")
     if number.decimals > type.scale:
-        raise Dead(f"{show(value)} has more than {type.scale} decimals ({type.sql})")
+        raise Dead(f"{show(value)} has more than {counted(type.scale, 'decimal')} ({type.sql})")
     whole_digits = type.precision - type.scale
     if number.whole_digits > whole_digits:
         raise Dead(
-            f"{show(value)} has more than {whole_digits} digits before the point ({type.sql})"
+            f"{show(value)} has more than {counted(whole_digits, 'digit')} before the point "
+            f"({type.sql})"
         )
     return Decimal(f"{number.sign}{number.digits or '0'}e{number.exponent}")
 

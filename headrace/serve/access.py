@@ -52,6 +52,7 @@ def open_desk(config: Config) -> Iterator[Desk]:
             config.settings,
             pipelines=lambda: [plan_on_disk(config)],
             disk=Disk(config),
+            prepares_plans=config.prepares_plans,
         )
     finally:
         store.close()

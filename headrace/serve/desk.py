@@ -69,6 +69,7 @@ class StoreDesk:
         disk: Disk | None = None,
         engine: EngineStatus | None = None,
         last_turns: Callable[[], Mapping[str, TurnReport]] = dict,
+        prepares_plans: bool = True,
     ) -> None:
         self._project = project
         self._log = log
@@ -78,6 +79,7 @@ class StoreDesk:
         self._disk = disk
         self._engine = engine
         self._last_turns = last_turns
+        self._prepares_plans = prepares_plans
 
     def status(self) -> Json:
         """Return what is going on."""
@@ -118,7 +120,9 @@ class StoreDesk:
     def explain(self) -> list[Json]:
         """Return the plan of every view."""
         return [
-            explain_view(pipeline, table, describe_table(table)).to_json()
+            explain_view(
+                pipeline, table, describe_table(table), prepared=self._prepares_plans
+            ).to_json()
             for pipeline in self._pipelines()
             for table in tables_of(pipeline.folds)
         ]

@@ -200,6 +200,7 @@ def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) 
         disk=served.disk,
         engine=EngineStatus(holder.pid, holder.started, watches),
         last_turns=lambda: served.engine.last_turns(),
+        prepares_plans=config.prepares_plans,
     )
     token = secrets.token_urlsafe(32)
     api = Api(desk, token=token)

@@ -12,10 +12,11 @@ import pytest
 
 from cli.commands import Run
 from headrace.consume import Sender
-from headrace.errors import RecordTooLarge
+from headrace.errors import DefinitionError, RecordTooLarge, UsageError
 from headrace.log import MAX_RECORD_BYTES, EmbeddedLog, Partition
 from headrace.project.folder import read_definitions
-from headrace.project.keys import declared_keys
+from headrace.project.keys import declared_keys, field_key
+from headrace.project.producing import open_sender
 from headrace.testing.log.suite import rows
 
 TIME = "ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts - INTERVAL 1 MINUTE"
@@ -265,6 +266,46 @@ def test_a_sender_uses_the_declared_keys(shop: Path) -> None:
     assert other.result(0) == (Partition("others", 0), 0)
     assert rows(log, Partition("others", 0))[0]["key"] is None
     log.close()
+
+
+def test_a_sender_of_a_project_has_the_declared_keys_and_can_be_told_others(shop: Path) -> None:
+    orders = stream("orders", "id BIGINT, card STRING", "key = 'id'")
+    others = stream("others", "id BIGINT", "key = 'id'").replace(
+        "topic = 'orders'", "topic = 'others'"
+    )
+    define(shop, orders, others)
+    log = EmbeddedLog(shop / ".headrace" / "log")
+    for topic in ("orders", "others"):
+        log.create_topic(topic, partitions=1)
+    value = '{"id": 7, "card": "c"}'
+    with open_sender(shop, linger_ms=0, acks=1) as sender:
+        sender.send("orders", value)
+        sender.send("orders", value, key="mine")
+    chosen = {"orders": field_key("card"), "others": None}
+    with open_sender(str(shop), keys=chosen) as sender:
+        sender.send("orders", value)
+        sender.send("others", value)
+    assert [row["key"] for row in rows(log, Partition("orders", 0))] == [b"7", b"mine", b"c"]
+    assert [row["key"] for row in rows(log, Partition("others", 0))] == [None]
+    log.close()
+    with pytest.raises(UsageError, match="closed"):
+        sender.send("orders", value)
+
+
+def test_a_sender_of_a_project_is_refused_while_a_key_is_in_doubt(shop: Path) -> None:
+    one, other = (
+        stream(name, "id BIGINT, card STRING", f"key = '{key}'")
+        for name, key in (("one", "id"), ("other", "card"))
+    )
+    define(shop, one, other)
+    advice = r"In Python: pass keys=\{'orders': field_key\('...'\)\} with the field, or"
+    with pytest.raises(UsageError, match=advice), open_sender(shop):
+        raise AssertionError
+    with open_sender(shop, keys={"orders": None}):
+        pass
+    (shop / "broken.sql").write_text("CREATE STREAM")
+    with pytest.raises(DefinitionError), open_sender(shop, keys={"orders": None}):
+        raise AssertionError
 
 
 def test_a_record_that_is_too_large_with_its_key_fails_alone(shop: Path) -> None:

@@ -89,6 +89,17 @@ def test_properties_for_kafka_are_passed_on(
     assert "rabbit" not in f"{config} {config.log}"
 
 
+@pytest.mark.parametrize(
+    ("master", "prepares"),
+    [("local", True), ("local[*]", True), ("yarn", False), ("spark://one:7077", False)],
+)
+def test_plans_are_prepared_where_spark_runs_on_one_machine(
+    tmp_path: Path, master: str, prepares: bool
+) -> None:
+    config = read_config(write(tmp_path, f'[spark]\nmaster = "{master}"'))
+    assert config.prepares_plans == prepares
+
+
 def test_all_problems_of_settings_and_definitions_are_told_with_their_places(
     tmp_path: Path,
 ) -> None:

@@ -60,7 +60,7 @@ def test_a_topic_is_changed_one_thing_at_a_time(project: Path, headrace: Run) ->
 def test_a_topic_is_compacted_and_no_longer(project: Path, headrace: Run) -> None:
     made = headrace("topics", "create", "users", "--partitions", 1, "--compact", "-p", project)
     assert made.out == (
-        "made users: 1 partitions, records kept forever; compacted, tombstones kept for 86,400 s\n"
+        "made users: 1 partition, records kept forever; compacted, tombstones kept for 86,400 s\n"
     )
     log = open_log(project)
     assert log.topic("users").settings == TopicSettings(compact=True)

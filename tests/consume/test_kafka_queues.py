@@ -93,7 +93,7 @@ def test_who_dies_loses_nothing_and_a_dead_letter_is_stored_once(
         assert consumer.poll(timeout_s=0.3) == []
     letters = rows(log, Partition("t.q.dead", 0))
     assert [letter["value"] for letter in letters] == [b"a", b"b"]
-    assert letters[0]["headers"][0]["value"] == b"delivered 1 times"
+    assert letters[0]["headers"][0]["value"] == b"delivered 1 time"
 
 
 def test_the_book_is_cut_and_who_fell_behind_goes_on(

@@ -76,7 +76,7 @@ def test_a_process_that_forgets_its_senders_ends_with_a_warning(
     ended = subprocess.run(command, timeout=20, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.count("ResourceWarning: A Sender was not closed") >= 1
-    assert "1 records handed over to a Sender that nobody closed are lost" in ended.stderr
+    assert "lost 1 record handed over to a Sender that nobody closed" in ended.stderr
     assert values(log, PARTITION_0) == [b"acknowledged"]
 
 

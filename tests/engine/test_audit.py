@@ -135,7 +135,5 @@ def test_side_records_that_are_missing_or_too_many_are_found() -> None:
         headers = [(each["name"], each["value"]) for each in kept["headers"]]
         again = records([kept["value"]], headers=[headers])
         h.log.append("payments.dead", again, partition=0)
-        with pytest.raises(
-            AuditFailed, match=r"payments\.dead, of payments: 1 records stand twice"
-        ):
+        with pytest.raises(AuditFailed, match=r"payments\.dead, of payments: holds 1 record twice"):
             h.audit()

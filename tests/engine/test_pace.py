@@ -51,5 +51,5 @@ def test_what_is_too_much_for_one_turn_is_read_in_several(
             sizes += [report.records for report in reports]
         assert sum(sizes) == 60
         assert max(sizes) < 60
-        assert "60 records make too much for one turn" in caplog.text
+        assert "one turn cannot take 60 records" in caplog.text
         assert_agrees_with_the_reference(h)

@@ -82,11 +82,11 @@ def test_tables_outlive_their_records_but_cannot_be_audited(
         h.restart()
         assert not h.turn()
         assert h.rows("per_minute") == before
-        with pytest.raises(PositionLost, match=r"payments: 20 records .* no longer in the log"):
+        with pytest.raises(PositionLost, match="payments: the log no longer has 20 records"):
             h.audit()
-        assert "no longer in the log" not in caplog.text
+        assert "the log no longer has" not in caplog.text
         h.restart(SHOP.replace("count(*) AS n", "count(*) + 0 AS n"))
-        assert "payments: its first 20 offsets are no longer in the log" in caplog.text
+        assert "payments: the log no longer has 20 offsets at its beginning" in caplog.text
 
 
 @pytest.mark.parametrize("ahead", ["main", "other"])

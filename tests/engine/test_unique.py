@@ -216,7 +216,7 @@ def test_status_shows_what_is_remembered() -> None:
             assert status.warnings == ()
             h.log.change_topic("payments", partitions=2)
             (warning,) = take_status("test", snapshot, h.log, h.engine.settings).warnings
-        assert "6 have no key" in warning
+        assert "6 without a key" in warning
         (found,) = status.operators
         (file,) = (h.folder / "store.duckdb.state").iterdir()
         size = file.stat().st_size

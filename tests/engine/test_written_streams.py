@@ -255,12 +255,12 @@ def test_the_audit_sees_what_a_topic_should_not_hold_and_what_it_lacks() -> None
         h.log.append("shares.out", records([b"not ours"]), partition=0)
         h.audit()
         h.log.append("shares.out", records([first["value"]], headers=[headers]), partition=0)
-        with pytest.raises(AuditFailed, match="1 rows stand twice"):
+        with pytest.raises(AuditFailed, match="holds 1 row twice"):
             h.audit()
         h.log.delete_topic("shares.out")
         with pytest.raises(AuditFailed, match=r"stream shares: lacks 2 rows, payments/0@2"):
             h.audit()
         h.log.create_topic("shares.out", partitions=1)
         h.log.append("shares.out", records([b"other"], headers=[headers]), partition=0)
-        with pytest.raises(AuditFailed, match="should not hold 1 rows, payments/0@2"):
+        with pytest.raises(AuditFailed, match="should not hold 1 row, payments/0@2"):
             h.audit()

@@ -24,7 +24,7 @@ def test_records_takes_text_bytes_and_none() -> None:
 
 
 def test_lists_of_different_lengths_are_refused() -> None:
-    with pytest.raises(UsageError, match="2 values but 1 keys"):
+    with pytest.raises(UsageError, match="2 values but 1 key;"):
         records(["a", "b"], keys=["k"])
 
 

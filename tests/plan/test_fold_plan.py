@@ -98,9 +98,9 @@ def planned_fold(
     return plan_fold(view, shape_of(view), stream, version, arguments, outputs)
 
 
-def explained(fold: Fold) -> Explanation:
+def explained(fold: Fold, *, prepared: bool = True) -> Explanation:
     pipeline = plan_pipeline([(fold.stream, "5e6f7a8b")], [fold])
-    return explain_view(pipeline, fold.table, describe_table(fold.table))
+    return explain_view(pipeline, fold.table, describe_table(fold.table), prepared=prepared)
 
 
 @pytest.mark.parametrize("file", ["fold.txt", "panes.txt", "days.txt", "session.txt"])
@@ -121,6 +121,16 @@ def test_a_fold_is_the_text_in_the_golden_file(file: str) -> None:
     if os.environ.get("HEADRACE_GOLDEN") == "write":
         (GOLDEN / file).write_text(found)
     assert found == (GOLDEN / file).read_text()
+
+
+def test_plans_that_are_made_anew_in_every_turn_are_explained() -> None:
+    fold = planned_fold("1a2b3c4d", ARGUMENTS, OUTPUTS)
+    made_anew = "\n    planned    anew in every short turn, because Spark runs on other machines\n"
+    for prepared in (True, False):
+        plan = explained(fold, prepared=prepared).to_json()
+        [stage] = [each for each in plan["stages"] if each["stage"] == "fold"]
+        assert stage["prepared"] == prepared
+        assert (made_anew in explanation_text(plan)) == (not prepared)
 
 
 def test_a_unique_id_is_explained() -> None:

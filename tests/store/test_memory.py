@@ -4,9 +4,10 @@ Method: a store of 30 MB, deltas that are too large for it, and a query that hol
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,9 @@ import pytest
 from headrace.errors import MergeFailed, QueryRefused, StoreError
 from headrace.plan.tables import Table
 from headrace.store.duckdb import file
+from headrace.store.duckdb import snapshot as snapshot_module
 from headrace.store.duckdb.errors import lacks_memory
+from headrace.store.duckdb.snapshot import DuckDBSnapshot
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.store.samples import counts, holding, planned, stream_holding, turn_of
 
@@ -124,3 +127,90 @@ def test_the_engines_own_reads_are_not_ended(store: DuckDBStore, epoch: int) -> 
         stop.set()
         reader.join()
     assert ended == []
+
+
+# The engine's own reads find no memory for a moment.
+
+
+class Starved:
+    """A connection whose next queries find no memory: each then fails in DuckDB itself."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.failures = 0
+
+    def _starve(self) -> None:
+        if self.failures:
+            self.failures -= 1
+            self.connection.execute("SELECT list(repeat('x', 1000) || i) FROM range(200_000) r(i)")
+
+    def execute(self, sql: str, *arguments: Any) -> Any:
+        if not sql.startswith(("ROLLBACK", "BEGIN")):
+            self._starve()
+        return self.connection.execute(sql, *arguments)
+
+    def sql(self, sql: str) -> Any:
+        self._starve()
+        return self.connection.sql(sql)
+
+
+@pytest.fixture
+def starved(
+    store: DuckDBStore, epoch: int, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[DuckDBSnapshot, Starved]]:
+    monkeypatch.setattr(snapshot_module, "PAUSES_SECONDS", (0, 0, 0))
+    with store.open() as snapshot:
+        connection = Starved(snapshot._connection)
+        monkeypatch.setattr(snapshot, "_connection", connection)
+        yield snapshot, connection
+
+
+@pytest.mark.parametrize("failures", [0, 1, 3])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda snapshot: (
+            [each.name for each in snapshot.holdings()] == ["clicks", "large", "small"]
+        ),
+        lambda snapshot: snapshot.states(SMALL).num_rows == 0,
+        lambda snapshot: snapshot.emissions(max_rows=10, max_bytes=10).num_rows == 0,
+    ],
+    ids=["rows", "Arrow", "several queries"],
+)
+def test_the_first_read_is_tried_again(
+    starved: tuple[DuckDBSnapshot, Starved], read: Callable[[DuckDBSnapshot], bool], failures: int
+) -> None:
+    snapshot, connection = starved
+    connection.failures = failures
+    assert read(snapshot)
+    assert connection.failures == 0
+
+
+def test_a_read_is_not_tried_for_ever(starved: tuple[DuckDBSnapshot, Starved]) -> None:
+    snapshot, connection = starved
+    connection.failures = 100
+    with pytest.raises(StoreError) as failed:
+        snapshot.commits()
+    assert lacks_memory(failed.value)
+
+
+def test_what_is_read_later_is_of_the_same_state_or_fails(
+    starved: tuple[DuckDBSnapshot, Starved],
+) -> None:
+    snapshot, connection = starved
+    assert snapshot.units() == {"main": 0}
+    connection.failures = 1
+    with pytest.raises(StoreError) as failed:
+        snapshot.commits()
+    assert lacks_memory(failed.value)
+
+
+def test_a_snapshot_is_opened_when_there_is_memory_again(
+    starved: tuple[DuckDBSnapshot, Starved],
+) -> None:
+    snapshot, connection = starved
+    connection.execute("ROLLBACK")
+    connection.failures = 2
+    snapshot.begin()
+    assert connection.failures == 0
+    assert snapshot.units() == {"main": 0}

@@ -8,8 +8,8 @@ import typer
 from headrace.cli.folder import ProjectOption, find_config, project_log
 from headrace.cli.log.topics import TopicArgument
 from headrace.cli.output import JsonOption, note, show_json, show_text
-from headrace.cli.quantities import counted
 from headrace.errors import UsageError
+from headrace.wording import counted
 
 if TYPE_CHECKING:
     from headrace.cli.log.appending import Keys, Tally

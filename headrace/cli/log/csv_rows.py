@@ -25,9 +25,9 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from headrace.cli.log.lines import CHUNK_BYTES, Lines, Readable, gather, too_large
-from headrace.cli.quantities import counted
 from headrace.errors import UsageError
 from headrace.log.base import MAX_RECORD_BYTES
+from headrace.wording import counted
 
 __all__ = ["read_rows", "split_header"]
 

@@ -8,7 +8,7 @@ from headrace.cli.asking import YesOption, ask
 from headrace.cli.folder import ProjectOption, find_config, project_log
 from headrace.cli.log.starts import START_HELP, check_start, find_offsets
 from headrace.cli.output import JsonOption, make_table, show_json, show_renderable, show_text
-from headrace.cli.quantities import counted
+from headrace.wording import counted
 
 if TYPE_CHECKING:
     from headrace.consume.groups import Group

@@ -15,8 +15,9 @@ from headrace.cli.output import (
     show_renderable,
     show_text,
 )
-from headrace.cli.quantities import counted, parse_bytes, parse_seconds
+from headrace.cli.quantities import parse_bytes, parse_seconds
 from headrace.errors import LogError, UsageError
+from headrace.wording import counted
 
 if TYPE_CHECKING:
     from headrace.log import Log, Range, Topic, TopicSettings
@@ -277,5 +278,7 @@ def _show_topic(topic: "Topic", done: str, *, json: bool) -> None:
     compacted = ""
     if settings.compact:
         compacted = f"; compacted, tombstones kept for {settings.tombstone_ms / 1000:,g} s"
-    text = f"{done} {name}: {partitions} partitions, records kept {kept}{limit}{compacted}"
+    text = (
+        f"{done} {name}: {counted(partitions, 'partition')}, records kept {kept}{limit}{compacted}"
+    )
     show_text(text.strip())

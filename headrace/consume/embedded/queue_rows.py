@@ -27,6 +27,7 @@ from headrace.consume.queue_records import (
 )
 from headrace.consume.queue_refusals import other_settings
 from headrace.consume.queues import Queue, QueueSettings
+from headrace.wording import counted
 
 __all__ = ["Cursor", "QueueRow", "QueueRows"]
 
@@ -264,7 +265,7 @@ class QueueRows:
     # Dead letters.
 
     def _mark_too_often(self, dead: Iterable[Held]) -> None:
-        self.mark_dead([(each, f"delivered {each.deliveries} times") for each in dead])
+        self.mark_dead([(each, f"delivered {counted(each.deliveries, 'time')}") for each in dead])
 
     def mark_dead(self, dead: Sequence[tuple[Held, str]]) -> None:
         """Send records to the dead-letter topic, with reasons; they are on their way now."""

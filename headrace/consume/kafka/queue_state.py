@@ -42,6 +42,7 @@ from headrace.consume.queue_records import (
 )
 from headrace.consume.queues import QueueSettings
 from headrace.log.base import Partition, Range
+from headrace.wording import counted
 
 __all__ = ["VERSION", "Dying", "Entry", "Outcome", "QueueState"]
 
@@ -250,7 +251,8 @@ class QueueState:
         rows: dict[int, list[DeadRow]] = {}
         for (number, offset), reason in sorted(dead, key=lambda each: each[0]):
             deliveries = self._open[number, offset].deliveries
-            row = DeadRow(offset, deliveries, reason or f"delivered {deliveries} times")
+            reason = reason or f"delivered {counted(deliveries, 'time')}"
+            row = DeadRow(offset, deliveries, reason)
             rows.setdefault(number, []).append(row)
             self._forget([(number, offset)])
         for number, own in rows.items():

@@ -14,7 +14,7 @@ Promises:
 - At most `buffer_bytes` wait (one record at least); `send` then waits for room, for `block_ms` at
   the most, and raises BufferFull.
 - A record without a key, for a topic of which `keys` can read them, has the key that stands in its
-  value; with `headrace.project.keys.declared_keys`, the one that the topic's streams declare.
+  value; `headrace.project.producing.open_sender` reads the one that the topic's streams declare.
 - With `acks="all"` or 1 a future is done when `append` with these `acks` returned or raised. With 0
   it is done at hand-over and tells nothing; failures are counted, and logged now and then.
 - The thread ends when there was nothing to do for IDLE_S, and comes again. It never keeps a process
@@ -41,6 +41,7 @@ from headrace.consume.sending.outgoing import OutgoingBatch, ReadKeys, Sent, mak
 from headrace.errors import HeadraceError, UsageError
 from headrace.log.base import Log, Range
 from headrace.log.records import MAX_APPEND_BYTES, Bytes, Headers
+from headrace.wording import counted
 
 __all__ = ["Sender", "SenderStatus", "Sent"]
 
@@ -176,7 +177,8 @@ class Sender:
         # ends.
         lost = self._buffer.waiting().records
         if lost:
-            logger.error("%d records handed over to a Sender that nobody closed are lost", lost)
+            many = counted(lost, "record")
+            logger.error("lost %s handed over to a Sender that nobody closed", many)
         warnings.warn(
             "A Sender was not closed: what it has buffered when the process ends is lost. Use "
             "`with Sender(log) as sender:`, or call `close`.",
@@ -247,8 +249,8 @@ class Sender:
     def _complain(self, failure: BaseException | None = None) -> None:
         if self._failed_unsaid:
             logger.error(
-                "%d records sent with acks=0 could not be appended and are lost, %d so far%s",
-                self._failed_unsaid,
+                "lost %s sent with acks=0 that could not be appended, %d so far%s",
+                counted(self._failed_unsaid, "record"),
                 self._failed_records,
                 "" if failure is None else f": {failure}",
             )

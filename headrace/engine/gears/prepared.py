@@ -27,6 +27,7 @@ from headrace.engine.gears.rows_file import RowsFile
 from headrace.engine.spark.errors import SPARK_ERRORS, SparkError
 from headrace.plan.fold import input_columns
 from headrace.plan.stages import Fold
+from headrace.project.config import runs_here
 
 __all__ = ["Prepared", "can_prepare", "collect", "prepare_fold"]
 
@@ -42,7 +43,7 @@ _KEEP_NOTHING = frozenset(
 
 def can_prepare(spark: SparkSession) -> bool:
     """Whether tasks see the driver's files."""
-    return str(spark.sparkContext.master).startswith("local")
+    return runs_here(str(spark.sparkContext.master))
 
 
 class Prepared:

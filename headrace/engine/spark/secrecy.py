@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from headrace.errors import UsageError
 from headrace.log.base import Log
+from headrace.project.config import runs_here
 
 __all__ = ["check_secrecy"]
 
@@ -22,7 +23,7 @@ def check_secrecy(log: Log, setting: Callable[[str, str], str | None]) -> None:
     `setting` takes the name and the default, as `SparkConf.get` does.
     """
     secrets = log.carried_secrets()
-    if not secrets or _stays_here(setting("spark.master", "local") or ""):
+    if not secrets or runs_here(setting("spark.master", "local") or ""):
         return
     for wanted in (_AUTHENTICATED, _TLS):
         if all((setting(name, "false") or "").lower() == "true" for name in wanted):
@@ -35,7 +36,3 @@ def check_secrecy(log: Log, setting: Callable[[str, str], str | None]) -> None:
         f'Spark encrypt what it sends: "spark.authenticate" = true and '
         f'"spark.network.crypto.enabled" = true in [spark].'
     )
-
-
-def _stays_here(master: str) -> bool:
-    return master == "local" or master.startswith(("local[", "local-cluster["))

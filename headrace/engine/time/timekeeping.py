@@ -18,6 +18,7 @@ from headrace.log.names import TIME_TOPIC
 from headrace.log.records import records
 from headrace.sinks.outbox import ensure_topic
 from headrace.time.markers import MarkerBook, Marks, chain, read_marks
+from headrace.wording import counted
 
 __all__ = ["Timekeeper", "check_known"]
 
@@ -108,10 +109,9 @@ class Timekeeper:
             self.book.end_offset = end_offset
             if self.book.void > void:
                 logger.warning(
-                    "%s: %d records are void: nobody but the engine writes there, and theirs "
-                    "change nothing",
+                    "%s: ignored %s that the engine did not write",
                     TIME_TOPIC,
-                    self.book.void - void,
+                    counted(self.book.void - void, "record"),
                 )
             if self.epoch is not None and self.book.epoch > self.epoch:
                 raise _fenced(self.epoch, self.book.epoch)

@@ -38,6 +38,7 @@ from headrace.log.base import Partition, Range
 from headrace.model.definitions import Stream
 from headrace.plan.stages import Fold, Operator, Pipeline, streams_by_table
 from headrace.plan.tables import Table
+from headrace.wording import counted
 
 __all__ = ["Accounts"]
 
@@ -205,9 +206,9 @@ class Accounts:
         named = sum(len(found.offsets()) for found in self._duplicates(stream).values())
         if left_out != named:
             raise EngineError(
-                f"stream {stream}, turn {self._planned.turn}: {named} records are duplicates, but "
-                f"{left_out} were left out. The turn is not committed. This is a fault of "
-                f"Headrace; please report it."
+                f"stream {stream}, turn {self._planned.turn}: step 4 named "
+                f"{counted(named, 'duplicate')}, but {left_out} were left out. The turn is not "
+                f"committed. This is a fault of Headrace; please report it."
             )
         return left_out
 
@@ -231,15 +232,16 @@ class Accounts:
                 skipped = seen - dead - matched
             if not fold.placement.overlaps and pairs != matched:
                 raise EngineError(
-                    f"view {fold.name}, turn {self._planned.turn}: {matched} records matched, but "
-                    f"{pairs} were folded or late. The turn is not committed. This is a fault of "
-                    f"Headrace; please report it."
+                    f"view {fold.name}, turn {self._planned.turn}: "
+                    f"{counted(matched, 'record')} matched, but {pairs} were folded or late. The "
+                    f"turn is not committed. This is a fault of Headrace; please report it."
                 )
             if seen != skipped + dead + matched:
                 raise EngineError(
-                    f"view {fold.name}, turn {self._planned.turn}: {seen} records were seen, but "
-                    f"{skipped} skipped, {outcome.dead_count} dead and {matched} matched. The turn "
-                    f"is not committed. This is a fault of Headrace; please report it."
+                    f"view {fold.name}, turn {self._planned.turn}: "
+                    f"{counted(seen, 'record')} seen, but {skipped} skipped, {outcome.dead_count} "
+                    f"dead and {matched} matched. The turn is not committed. This is a fault of "
+                    f"Headrace; please report it."
                 )
             owner = Owner("view", fold.name, fold.version)
             counters[Counted(owner, fold.input)] = {

@@ -25,6 +25,7 @@ from headrace.project.settings import Settings
 from headrace.store.base import Store
 from headrace.time.clocks import Clock
 from headrace.time.markers import MarkedPartition
+from headrace.wording import counted
 
 __all__ = ["Ends", "Planner"]
 
@@ -177,7 +178,9 @@ class Planner:
                 # First the marker: without it nobody would find them added when it is tried again.
                 if unit.name == MAIN and self.time.writes:
                     self.marking.mark_new(unit, source.stream, (key.partition for key in added))
-                logger.info("%s: reads %d partitions that were added", name, len(added))
+                logger.info(
+                    "%s: %s added, and read from now on", name, counted(len(added), "partition")
+                )
                 unit.progress = {**unit.progress, **added}
                 unit.added.update(added)
 

@@ -11,6 +11,7 @@ from headrace.engine.turn.planning import Planner
 from headrace.ledger.entries import Holding, Progress, StreamPartition
 from headrace.model.definitions import Project
 from headrace.time.clocks import Clock
+from headrace.wording import counted
 
 __all__ = ["beginnings"]
 
@@ -36,9 +37,8 @@ def beginnings(
     for topic, count in gone.items():
         if count:
             logger.warning(
-                "%s: its first %d offsets are no longer in the log, so what is built now lacks "
-                "their records",
+                "%s: the log no longer has %s at its beginning, so what is built now is incomplete",
                 topic,
-                count,
+                counted(count, "offset"),
             )
     return found

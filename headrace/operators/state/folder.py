@@ -18,6 +18,7 @@ from headrace import faults
 from headrace.errors import DiskFull, StateDamaged, StoreError
 from headrace.operators.state.entries import SHARDS, Entries, Shards, clip
 from headrace.operators.state.format import Described, read_run, run_bytes
+from headrace.wording import counted
 
 __all__ = ["Run", "StateFolder"]
 
@@ -89,8 +90,8 @@ class StateFolder:
         )
         if not whole or entries.rows != run.rows:
             raise StateDamaged(
-                f"{self.path / run.file}: the ledger has {run.rows} rows of it in shards "
-                f"{run.shards.first} to {run.shards.end}, the file {entries.rows}; it is of "
+                f"{self.path / run.file}: the ledger has {counted(run.rows, 'row')} of it in "
+                f"shards {run.shards.first} to {run.shards.end}, the file {entries.rows}; it is of "
                 f"another store. Move the store and its folder of state away together and run "
                 f"again: both are built anew from the log."
             )

@@ -20,6 +20,7 @@ from headrace.store.duckdb.exporting import LEDGER, NAME
 from headrace.store.duckdb.schema import SCHEMA_VERSION
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
 from headrace.store.duckdb.tables.comparing import compare_states
+from headrace.wording import counted
 
 __all__ = ["Compared", "Exported", "open_export"]
 
@@ -70,8 +71,8 @@ class Exported:
         if not differences and ours.rows != theirs.rows:
             # Each key finds its match, so one of them stands there more than once.
             differences = [
-                f"view {table.view}: the table has {ours.rows} rows, the log makes {theirs.rows}: "
-                f"a key stands twice"
+                f"view {table.view}: the table has {counted(ours.rows, 'row')}, the log makes "
+                f"{theirs.rows:,}: a key stands twice"
             ]
         return Compared(ours.rows, differences)
 
@@ -126,7 +127,7 @@ class Exported:
                 "SELECT count(*) - count(DISTINCT (partition, source_offset)) FROM published"
             )
             if twice:
-                differences.append(f"{where}: {twice} records stand twice")
+                differences.append(f"{where}: holds {counted(twice, 'record')} twice")
             for sentence, one, other in (
                 ("lacks", "expected", "known"),
                 ("should not hold", "published", "expected"),
@@ -138,7 +139,8 @@ class Exported:
                         f"ORDER BY partition, source_offset LIMIT {_NAMED}"
                     ).fetchall()
                     named = ", ".join(f"{source}/{place}" for (place,) in some)
-                    differences.append(f"{where}: {sentence} {count} records, {named} ...")
+                    many = counted(count, "record")
+                    differences.append(f"{where}: {sentence} {many}, {named} ...")
         return Compared(found, differences)
 
     def compare_written(
@@ -195,7 +197,7 @@ class Exported:
                 " FROM published"
             )
             if twice:
-                differences.append(f"{where}: {twice} rows stand twice")
+                differences.append(f"{where}: holds {counted(twice, 'row')} twice")
             wrong = (
                 f"FROM published p WHERE version = '{table.version}' AND NOT EXISTS "
                 f"(FROM expected e WHERE {_same(f'{place}, key, value', 'e', 'p')})"
@@ -224,7 +226,8 @@ class Exported:
             "SELECT source_topic || '/' || source_partition || '@' || source_offset "
             f"{rows} ORDER BY source_topic, source_partition, source_offset LIMIT {_NAMED}"
         ).fetchall()
-        return [f"{where}: {sentence} {count} rows, {', '.join(each for (each,) in some)} ..."]
+        named = ", ".join(each for (each,) in some)
+        return [f"{where}: {sentence} {counted(count, 'row')}, {named} ..."]
 
     def _gather(self, name: str, columns: str, batches: Iterable[pa.Table]) -> None:
         self._connection.execute(f"CREATE TEMP TABLE {name} ({columns})")

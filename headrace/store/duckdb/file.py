@@ -20,15 +20,17 @@ import pyarrow as pa
 from headrace.errors import StoreBusy, StoreError, Unreachable
 from headrace.store.duckdb.errors import lacks_memory, translate, translated
 
-__all__ = ["DuckDBFile"]
+__all__ = ["PAUSES_SECONDS", "DuckDBFile"]
 
 MEMORY_LIMIT = "2GB"  # of DuckDB's own buffers; past it, queries spill to disk or fail
 SPILL_LIMIT = "8GB"  # of temporary files: a query from outside must not fill the log's disk
 MAX_PARSED = 1_024  # statements that are kept parsed
+MAX_FEEDS = 1_024  # names that stay registered
 CLOSE_SECONDS = 5.0  # that queries under way get to notice that they were ended
 
-# Before a transaction is tried again that lacked the memory that queries held.
-_PAUSES_SECONDS = (0.1, 0.5, 1.0)
+#: Before what lacked memory is tried again: a transaction that queries left none to, or a read of
+#: the engine's own that a transaction left none to.
+PAUSES_SECONDS = (0.1, 0.5, 1.0)
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY_LIMIT,
@@ -136,7 +138,7 @@ class DuckDBFile:
 
     def _roll_back(self, cause: BaseException) -> None:
         self._feeds.clear()  # names that were registered within the transaction go with it
-        for pause_seconds in (*_PAUSES_SECONDS, None):
+        for pause_seconds in (*PAUSES_SECONDS, None):
             try:
                 self._writer.execute("ROLLBACK")
             except duckdb.TransactionException:
@@ -181,7 +183,7 @@ class DuckDBFile:
         may have ended a moment ago, so it does so once where there is none, too.
         """
         were_read = True
-        for pause_seconds in _PAUSES_SECONDS:
+        for pause_seconds in PAUSES_SECONDS:
             try:
                 with self.transaction():
                     work()
@@ -238,6 +240,8 @@ class DuckDBFile:
         """Let statements within read an Arrow table; yields its name, the same for one schema."""
         key = (name, data.schema)
         if key not in self._feeds:
+            if len(self._feeds) >= MAX_FEEDS:  # their names are given again, one by one
+                self._feeds.clear()
             self._feeds[key] = _Feed(f"{name}_{len(self._feeds)}", data)
             self._writer.register(self._feeds[key].name, self._feeds[key])
         feed = self._feeds[key]

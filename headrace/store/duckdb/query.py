@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from headrace.errors import QueryRefused, TableNotFound
 from headrace.store.duckdb.errors import damage_of
+from headrace.wording import counted
 
 __all__ = ["read_query"]
 
@@ -158,6 +159,7 @@ def _read_at_most(reader: pa.RecordBatchReader, max_rows: int | None) -> pa.Tabl
             rows += batch.num_rows
             if rows > max_rows:
                 raise QueryRefused(
-                    f"the answer has more than {max_rows} rows; add LIMIT {max_rows}, or aggregate"
+                    f"the answer has more than {counted(max_rows, 'row')}; add LIMIT {max_rows}, "
+                    f"or aggregate"
                 )
         return pa.Table.from_batches(batches, reader.schema)

@@ -1,15 +1,22 @@
-"""One committed state of a DuckDB store, for reading: a read-only transaction."""
+"""One committed state of a DuckDB store, for reading: a read-only transaction.
+
+The first thing that is read from it is tried again a few times if a commit under way leaves it no
+memory. DuckDB ends the transaction in that case, so what is read then may be a later state. What is
+read afterwards has to be of the same state, and is not tried again.
+"""
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import duckdb
 import pyarrow as pa
 
+from headrace.errors import StoreError
 from headrace.ledger.entries import (
     MAIN,
     Counted,
@@ -36,8 +43,9 @@ from headrace.store.duckdb.changes.publishing import net_changes
 from headrace.store.duckdb.changes.reading import head_token, page_after, rows_of
 from headrace.store.duckdb.changes.shown import read_shown, version_at
 from headrace.store.duckdb.commit import SUM_COUNTERS
-from headrace.store.duckdb.errors import translated
+from headrace.store.duckdb.errors import lacks_memory, translated
 from headrace.store.duckdb.exporting import write_export
+from headrace.store.duckdb.file import PAUSES_SECONDS
 from headrace.store.duckdb.query import read_query
 from headrace.store.duckdb.tables.cutting import day_start
 from headrace.store.duckdb.tables.names import physical, quote
@@ -48,6 +56,7 @@ from headrace.time.clocks import NEVER
 
 __all__ = ["DuckDBSnapshot"]
 
+T = TypeVar("T")
 Asked: TypeAlias = Callable[[duckdb.DuckDBPyConnection], AbstractContextManager[None]]
 
 _SAMPLE_ROWS = 1_000
@@ -71,11 +80,26 @@ class DuckDBSnapshot:
     ) -> None:
         self._connection = connection
         self._asked = asked
+        self._is_begun = True
+        self._is_read = True
+
+    def begin(self) -> None:
+        """Begin the transaction that all reads are of. StoreError."""
+        self._is_begun = self._is_read = False
+        self._read(lambda: None)
+        self._is_read = False
+
+    def _begin(self) -> None:
+        self._connection.execute("BEGIN TRANSACTION READ ONLY")
+        # A transaction of DuckDB sees the state of its first read, not of its beginning.
+        self._connection.execute("FROM headrace.engine").fetchall()
+        self._is_begun = True
 
     def query(
         self, sql: str, *, max_rows: int | None = MAX_ROWS, max_seconds: float = MAX_SECONDS
     ) -> pa.Table:
         """Answer one reading statement. QueryRefused: not one, or past its limits."""
+        self._is_read = True
         with self._asked(self._connection):
             return read_query(self._connection, sql, max_rows=max_rows, max_seconds=max_seconds)
 
@@ -94,6 +118,7 @@ class DuckDBSnapshot:
 
     def export(self, sink: BinaryIO, table: str | None = None) -> None:
         """Write the ledger, or the rows of a physical table, for another process to compare."""
+        self._is_read = True
         with self._asked(self._connection):
             write_export(self._connection, sink, table)
 
@@ -284,6 +309,9 @@ class DuckDBSnapshot:
 
     def _next_rows(self, table: str, size: str, max_rows: int, max_bytes: int) -> pa.Table:
         """Return the next rows of a table that wait, by their numbers."""
+        return self._read(lambda: self._find_next(table, size, max_rows, max_bytes))
+
+    def _find_next(self, table: str, size: str, max_rows: int, max_bytes: int) -> pa.Table:
         # By a literal range of numbers, so that the store skips the rows that are not next.
         first = self._fetch(f"SELECT coalesce(min(number), 0) FROM headrace.{table}")[0][0]
         near = f"FROM headrace.{table} WHERE number BETWEEN {first} AND {first + max_rows - 1}"
@@ -363,9 +391,28 @@ class DuckDBSnapshot:
         return float(fixed + (average or 0))
 
     def _fetch(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with translated():
-            return self._connection.execute(sql, list(parameters)).fetchall()
+        return self._read(lambda: self._connection.execute(sql, list(parameters)).fetchall())
 
     def _arrow(self, sql: str) -> pa.Table:
-        with translated():
-            return self._connection.sql(sql).to_arrow_table()
+        return self._read(lambda: self._connection.sql(sql).to_arrow_table())
+
+    def _read(self, work: Callable[[], T]) -> T:
+        """Read something, and again for want of memory if nothing was read before. StoreError."""
+        is_first = not self._is_read
+        for pause_seconds in (*PAUSES_SECONDS, None):
+            try:
+                with translated():
+                    if not self._is_begun:
+                        self._begin()
+                    found = work()
+            except StoreError as error:
+                if pause_seconds is None or not is_first or not lacks_memory(error):
+                    raise
+                with suppress(duckdb.TransactionException):  # it did not begin
+                    self._connection.execute("ROLLBACK")
+                self._is_begun = self._is_read = False
+                time.sleep(pause_seconds)
+            else:
+                self._is_read = True
+                return found
+        raise AssertionError

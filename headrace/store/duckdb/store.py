@@ -37,7 +37,7 @@ from headrace.store.duckdb.changes.keeping import ChangeKeeping
 from headrace.store.duckdb.changes.reading import check_token, head_token
 from headrace.store.duckdb.changes.swapping import begin_swaps, end_swaps
 from headrace.store.duckdb.commit import blame_for_memory, count_commit, write_turn
-from headrace.store.duckdb.errors import damaged, lacks_memory, translated
+from headrace.store.duckdb.errors import damaged, lacks_memory
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA, SCHEMA_VERSION
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
@@ -126,11 +126,9 @@ class DuckDBStore:
     def open(self) -> Iterator[DuckDBSnapshot]:
         """Open the last committed state for reading."""
         with self._file.cursor() as cursor:
-            with translated():
-                cursor.execute("BEGIN TRANSACTION READ ONLY")
-                # A transaction of DuckDB sees the state of its first read, not of its beginning.
-                cursor.execute("FROM headrace.engine").fetchall()
-            yield DuckDBSnapshot(cursor, self._file.asked)
+            snapshot = DuckDBSnapshot(cursor, self._file.asked)
+            snapshot.begin()
+            yield snapshot
 
     def prepare(self, table: Table) -> None:
         """Make the physical table of a version unless it is there; readers do not see it yet."""

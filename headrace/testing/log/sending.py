@@ -262,9 +262,9 @@ class SendingTests(LogSuite):
         assert sender.status()[3:] == (1, 20)
         lines = [each.getMessage() for each in caplog.records if each.name == "headrace.log"]
         assert len(lines) == 2  # the first at once, the others together
-        assert lines[0].startswith("1 records sent with acks=0 could not be appended and are lost")
+        assert lines[0].startswith("lost 1 record sent with acks=0 that could not be appended")
         assert "missing" in lines[0]
-        assert lines[1].startswith("19 records")
+        assert lines[1].startswith("lost 19 records")
 
     def test_a_record_that_cannot_be_sent_is_refused_at_once(self, log: Log) -> None:
         log.create_topic("t", partitions=1)

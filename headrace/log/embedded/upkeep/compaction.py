@@ -48,6 +48,7 @@ from headrace.log.embedded.upkeep.rewriting import (
     read_segment,
 )
 from headrace.log.embedded.upkeep.survivors import Newest, choose, merge_newest, newest_of
+from headrace.wording import counted
 
 __all__ = ["CHEAP_BYTES", "Compactor"]
 
@@ -197,11 +198,11 @@ class _Pass:
             if self._new is not None:
                 self._new.discard()
         logger.info(
-            "%s: compacted %d bytes in %d segments, %d records went",
+            "%s: compacted %d bytes in %s, %s went",
             self._compactor.partition,
             sum(source.bytes for source in sources),
-            len(sources),
-            self._removed,
+            counted(len(sources), "segment"),
+            counted(self._removed, "record"),
         )
         return self._removed
 

@@ -28,6 +28,7 @@ from headrace.log.embedded.listing import list_files, list_replaced
 from headrace.log.embedded.tail import Tail
 from headrace.log.embedded.topics import partition_folder
 from headrace.log.embedded.upkeep.verify import CheckedSegment
+from headrace.wording import counted
 
 __all__ = ["Repair", "give_up", "plan_repair"]
 
@@ -46,7 +47,7 @@ class Repair(NamedTuple):
         """Say it in one line."""
         return (
             f"{self.partition}: gives up the offsets {self.first:,} to {self.until - 1:,}, with "
-            f"{self.readable:,} records that can still be read"
+            f"{counted(self.readable, 'record')} that can still be read"
         )
 
     def to_json(self) -> dict[str, Any]:

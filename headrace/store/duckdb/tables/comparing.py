@@ -46,7 +46,9 @@ def compare_states(
             count += len(rows)
     differences = [f"view {table.view}: {_describe(*row)}" for row in shown]
     if count > _SHOWN:
-        differences.append(f"view {table.view}: {count - _SHOWN} more rows differ")
+        more = count - _SHOWN
+        differ = "row differs" if more == 1 else "rows differ"
+        differences.append(f"view {table.view}: {more} more {differ}")
     return differences
 
 
