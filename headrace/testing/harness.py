@@ -207,6 +207,10 @@ class Harness:
             return list(rows)
         return [{k: v for k, v in row.items() if not k.startswith("_")} for row in rows]
 
+    def errors(self, view: str) -> list[Row]:
+        """Return the rows of `<view>.errors`: keys, and why an expression fails on the row."""
+        return self.rows(f"{view}.errors", meta=True)
+
     def late(self, view: str) -> list[Row]:
         """Return the late records of a view, decoded, in the order of their topic."""
         streams = {each.topic: each for each in self._project.streams_of(self._project.view(view))}

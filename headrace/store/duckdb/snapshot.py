@@ -1,7 +1,7 @@
 """One committed state of a DuckDB store, for reading: a read-only transaction."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, BinaryIO, TypeAlias
 
@@ -26,7 +26,7 @@ from headrace.ledger.entries import (
 from headrace.log.base import Partition, Range
 from headrace.operators.state import Run, Shards
 from headrace.plan.stages import Operator
-from headrace.plan.tables import Table
+from headrace.plan.tables import ERRORS, Table
 from headrace.store.base import MAX_ROWS, MAX_SECONDS, WRITTEN_ROWS
 from headrace.store.duckdb.commit import SUM_COUNTERS
 from headrace.store.duckdb.emission.sinks import SINKS
@@ -253,6 +253,16 @@ class DuckDBSnapshot:
         for _, version, count in self._physical_tables():
             rows[version] = rows.get(version, 0) + count
         return rows
+
+    def error_rows(self, tables: Collection[str]) -> dict[str, int]:
+        """Return how many rows the errors have of some versions, by the names of their tables."""
+        wanted = {f"{table}__{ERRORS}": table for table in tables}
+        views = self._fetch("SELECT view_name FROM duckdb_views() WHERE schema_name = 'headrace'")
+        return {
+            wanted[name]: int(self._fetch(f"SELECT count(*) FROM {physical(name)}")[0][0])
+            for (name,) in views
+            if name in wanted
+        }
 
     def state_bytes(self) -> dict[str, int]:
         """Return about how many bytes the rows hold, before the store compresses them."""

@@ -8,6 +8,7 @@ A store that is made again of the same path, after the first was closed or its p
 must be the same store. The class has to be importable: one test kills a process that writes.
 """
 
+from headrace.testing.store.failing import FailingContract
 from headrace.testing.store.laws import LawContract
 from headrace.testing.store.manifests import ManifestContract
 from headrace.testing.store.reading import ReadingContract
@@ -23,6 +24,7 @@ class StoreContract(
     TurnContract,
     SessionContract,
     ReadingContract,
+    FailingContract,
     ManifestContract,
     WindowContract,
     WrittenContract,

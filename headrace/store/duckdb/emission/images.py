@@ -3,9 +3,6 @@
 A table of images has the columns `__r0`, `__r1`, ... that tell rows apart, `__key` and `__row`.
 """
 
-import duckdb
-
-from headrace.errors import MergeFailed
 from headrace.plan.tables import EVENTS, Table
 from headrace.schema.types import parse_type
 from headrace.store.duckdb.emission.json import json_object
@@ -16,8 +13,6 @@ from headrace.store.duckdb.tables.touching import key_names, keys_of
 
 __all__ = ["open_keys", "take_images"]
 
-# What an expression over a row's aggregates can raise; a division by zero is the second.
-_ROW_FAULTS = (duckdb.DataError, duckdb.InvalidInputException)
 _META = ((EVENTS, parse_type("BIGINT")), ("_closed", parse_type("BOOLEAN")))
 _CHOSEN = "temp.__chosen"
 
@@ -38,32 +33,24 @@ def take_images(
     among: str | None = None,
     but: str | None = None,
 ) -> None:
-    """Make a table of images: of all rows, or those that are `closed` or not. MergeFailed.
+    """Make a table of images: of all rows, or those that are `closed` or not.
 
     Where `among` is given, of the rows only whose keys it has; those that `but` has are left out,
     and no expression is evaluated for them.
     """
-    try:
-        source = f"{shown.source} AS {GROUP}"
-        if among is not None:
-            bounds = _bounds(file, shown, among)
-            source = f"(SELECT * FROM {shown.source}{bounds}) AS {GROUP}"
-            source += f" SEMI JOIN {among} AS x ON {_matches(shown)}"
-        if but is not None:
-            source += f" ANTI JOIN {but} AS x ON {_matches(shown)}"
-        if shown.condition and (among or but):
-            # A join is no obstacle to HAVING: the store evaluates it first, for all rows.
-            file.run(f"CREATE TEMP TABLE {_CHOSEN} AS SELECT {GROUP}.* FROM {source}")
-            source = f"{_CHOSEN} AS {GROUP}"
-        file.run(f"CREATE TEMP TABLE {into} AS {_images(shown, source, closed=closed)}")
-        file.run(f"DROP TABLE IF EXISTS {_CHOSEN}")
-    except _ROW_FAULTS as error:
-        view = shown.table.view
-        raise MergeFailed(
-            f"view {view}: a row cannot be read to tell its sinks; guard the expression "
-            f"that fails, for example with nullif or coalesce: {error}",
-            view=view,
-        ) from error
+    source = f"{shown.source} AS {GROUP}"
+    if among is not None:
+        bounds = _bounds(file, shown, among)
+        source = f"(SELECT * FROM {shown.source}{bounds}) AS {GROUP}"
+        source += f" SEMI JOIN {among} AS x ON {_matches(shown)}"
+    if but is not None:
+        source += f" ANTI JOIN {but} AS x ON {_matches(shown)}"
+    if shown.condition and (among or but):
+        # A join is no obstacle to HAVING: the store evaluates it first, for all rows.
+        file.run(f"CREATE TEMP TABLE {_CHOSEN} AS SELECT {GROUP}.* FROM {source}")
+        source = f"{_CHOSEN} AS {GROUP}"
+    file.run(f"CREATE TEMP TABLE {into} AS {_images(shown, source, closed=closed)}")
+    file.run(f"DROP TABLE IF EXISTS {_CHOSEN}")
 
 
 def _matches(shown: Shown) -> str:

@@ -31,7 +31,7 @@ def set_sinks(file: DuckDBFile, sinks: Sequence[tuple[SinkEntry, Table | None]])
 
     For a new one all rows of its view wait; one that is known goes on where it was, and where
     rows are told before they close and were not, or the reverse, the open ones wait. Nothing is
-    told here: a row that cannot be read sets its view aside in a turn, and holds up nobody else.
+    told here: a row that is too large sets its view aside in a turn, and holds up nobody else.
     """
     known = {entry.topic: entry for entry in (SinkEntry(*row) for row in file.rows(SINKS))}
     for entry, table in sinks:
