@@ -29,7 +29,7 @@ def summary(found: Json, *, width: int | None = None) -> "Group":
     written = [view for view in found["views"] if view["topic"] is not None]
     tables = [
         _table(map(_stream_row, found["streams"]), room, optional=("duplicate",)),
-        _table(map(_view_row, views), room, optional=("dead",)),
+        _table(map(_view_row, views), room, optional=("dead", "errors")),
         _table(map(_written_row, written), room, optional=("dead",)),
     ]
     parts: list[Any] = [*_heads(found, room)]
@@ -171,6 +171,7 @@ def _view_row(view: Json) -> Json:
         "state rows": view["state_rows"],
         "late": view["counters"]["late"],
         "dead": view["counters"]["dead"],
+        "errors": view["error_rows"] or 0,
         "closed before": _second(view["watermark_us"]),
     }
 
@@ -286,8 +287,16 @@ def _view_details(view: Json, room: int) -> Iterable[Any]:
             "lag": view["lag_records"],
             "closed before": moment(view["watermark_us"]),
             **view["counters"],
+            **_errors(view),
         },
         room,
+    )
+
+
+def _errors(view: Json) -> Json:
+    """Return how many rows of a view an expression fails on, if any."""
+    return (
+        {"errors": f"{view['error_rows']} (in {view['name']}.errors)"} if view["error_rows"] else {}
     )
 
 

@@ -4,6 +4,7 @@ For every unit the audit replays its views from the log's start into an empty st
 own size, and compares
 - clocks, and the counters and their laws;
 - the states of every table, key by key (exactly, but for what rounding leaves in sums over DOUBLE);
+- the errors of every view, `<view>.errors`, but of those that such a rounding may decide;
 - the late, dead and duplicate sets with what their topics hold (and what still waits in the
   outbox): each record once, none missing, none too many;
 - the rows of streams that are written with what their topics hold (and what still waits).
@@ -281,9 +282,10 @@ class _Auditor:
                 found.differences += compare_progress(position, replay.unit.progress)
                 with replay.exported(table.name) as path:
                     compared = recorded.compare_rows(table, path)
+                    errors = recorded.compare_errors(table, path)
             found.tables += 1
             found.rows += compared.rows
-            found.differences += compared.differences
+            found.differences += [*compared.differences, *errors.differences]
 
 
 def _positions(snapshot: Snapshot) -> list[Position]:

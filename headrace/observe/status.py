@@ -19,6 +19,7 @@ from headrace.ledger.entries import (
 )
 from headrace.ledger.laws import EXPANDED_COUNTERS, STREAM_COUNTERS, VIEW_COUNTERS, totals_of
 from headrace.log.base import Extent, Log, Partition
+from headrace.model.graph import aggregate_of
 from headrace.observe.drift import Drift
 from headrace.observe.gone import TopicsRead
 from headrace.observe.placing import placing_warnings
@@ -87,6 +88,9 @@ class ViewStatus:
     lag_records: int
     watermark_us: int | None
     counters: Counters
+    #: Rows on which an expression fails; None: it has none, or its windows overlap, and to count
+    #: them would be to put all windows together.
+    error_rows: int | None = None
     readers: tuple[str, ...] = ()  # the sinks that are told of it
     topic: str | None = None
 
@@ -184,6 +188,7 @@ def take_status(
     progress = {name: snapshot.progress(name) for name in units}
     counters, watermarks = totals_of(snapshot.counters()), snapshot.watermarks()
     rows, sizes = snapshot.state_rows(), snapshot.state_bytes()
+    errors = snapshot.error_rows([_table_name(held) for held in holdings if _counts_errors(held)])
     sinks, waiting = snapshot.sinks(), snapshot.waiting_changes()
     topics = {held.owner: _topics(held) for held in holdings}
     read = {topic for each in topics.values() for topic in each.values()}
@@ -225,8 +230,8 @@ def take_status(
                     state=held.state.value,
                     reason=held.reason,
                     unit=held.unit,
-                    state_rows=rows.get(f"{held.name}__{held.version}", 0),
-                    state_bytes_estimate=sizes.get(f"{held.name}__{held.version}", 0),
+                    state_rows=rows.get(_table_name(held), 0),
+                    state_bytes_estimate=sizes.get(_table_name(held), 0),
                     lag_records=lag,
                     watermark_us=_known(watermarks[held.owner]),
                     counters={
@@ -234,6 +239,7 @@ def take_status(
                         for name in (*VIEW_COUNTERS, *EXPANDED_COUNTERS)
                         if name in counted or name in VIEW_COUNTERS
                     },
+                    error_rows=errors.get(_table_name(held)),
                     readers=_names(s.sink.name for s in sinks if s.sink.view == held.name),
                     topic=view_of(held).topic,
                 )
@@ -292,6 +298,15 @@ def _operators(snapshot: Snapshot) -> Iterator[OperatorStatus]:
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
+
+
+def _table_name(held: Holding) -> str:
+    return f"{held.name}__{held.version}"
+
+
+def _counts_errors(held: Holding) -> bool:
+    aggregate = aggregate_of(view_of(held).query) if held.kind == "view" else None
+    return aggregate is not None and (aggregate.window is None or not aggregate.window.overlaps)
 
 
 def _topics(held: Holding) -> dict[str, str]:

@@ -8,7 +8,7 @@ from headrace.model.definitions import View
 from headrace.model.graph import condition_place, group_place
 from headrace.model.nodes import key_column
 from headrace.model.sinks import key_parts
-from headrace.plan.finals import Names, to_term, typed_parts
+from headrace.plan.finals import Names, say, to_term, typed_parts
 from headrace.plan.refusals import refuse
 from headrace.plan.shape import WINDOW_NAMES, Key, shape_of
 from headrace.plan.spark.calls import call_text
@@ -19,13 +19,14 @@ from headrace.plan.tables import (
     RECORD_KEY,
     WATERMARK,
     Answer,
+    Having,
     KeyPart,
     Output,
     Table,
     TableColumn,
     Target,
 )
-from headrace.plan.terms import Reference, Term
+from headrace.plan.terms import Reference
 from headrace.schema.types import DataType, parse_type
 from headrace.time.placement import OfRecord, PlaceColumn, Placement, placement_of
 
@@ -185,16 +186,23 @@ def _outputs(
     types: Mapping[str, DataType],
     output_types: Mapping[str, DataType],
     aggregates: Mapping[str, Aggregate],
-) -> tuple[tuple[Output, ...], Term | None]:
+) -> tuple[tuple[Output, ...], Having | None]:
     """Return the columns that readers see and the condition of HAVING."""
     query = shape_of(view)
     names = _names(view, types, output_types, aggregates)
     try:
         outputs = tuple(
-            Output(output.name, to_term(output.expression, names), output_types[f"o{i}"])
+            Output(
+                output.name,
+                to_term(output.expression, names),
+                output_types[f"o{i}"],
+                say(output.expression, names),
+            )
             for i, output in enumerate(query.outputs)
         )
-        having = None if query.having is None else to_term(query.having, names)
+        having = None
+        if query.having is not None:
+            having = Having(to_term(query.having, names), say(query.having, names))
     except ValueError as error:
         raise refuse(view, str(error)) from error
     if query.having is not None and output_types["__having"].kind != "BOOLEAN":

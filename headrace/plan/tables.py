@@ -12,10 +12,12 @@ from headrace.schema.types import DataType
 from headrace.time.placement import Placement
 
 __all__ = [
+    "ERRORS",
     "EVENTS",
     "RECORD_KEY",
     "WATERMARK",
     "Answer",
+    "Having",
     "KeyPart",
     "Output",
     "Table",
@@ -25,6 +27,8 @@ __all__ = [
 
 #: The column that counts the records of a row, in every table whose rows merge.
 EVENTS = "_events"
+#: The part of a version's names that its relation of errors has.
+ERRORS = "errors"
 #: The watermark and the key of the record that a row came of, where rows are written to a topic.
 WATERMARK = "__watermark"
 RECORD_KEY = "__key"
@@ -60,11 +64,20 @@ class Answer:
 
 @dataclass(frozen=True)
 class Output:
-    """A column that readers see."""
+    """A column that readers see; `said` is its expression in the user's words."""
 
     name: str
     term: Term
     type: DataType
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Having:
+    """The condition that rows are shown on; `said` is in the user's words."""
+
+    term: Term
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +109,9 @@ class Table:
     The last column of a child's key is its `item`. With `keep`, as many items of a group are kept,
     those that the first state is least or, with `keeps_greatest`, greatest of.
 
+    A row on which an output or `having` fails is no row of the view. It is one of the relation
+    `errors_name` instead: the columns of `key`, and why.
+
     With a `target` there is no such table: its rows are written to a topic, each once.
     """
 
@@ -105,7 +121,7 @@ class Table:
     placement: Placement
     answers: tuple[Answer, ...] = ()
     outputs: tuple[Output, ...] = ()
-    having: Term | None = None
+    having: Having | None = None
     key: tuple[KeyPart, ...] = ()
     retention_us: int | None = None
     part: str = ""
@@ -118,6 +134,12 @@ class Table:
     def name(self) -> str:
         """The physical name; it carries the version."""
         return f"{self.view}__{self.version}" + (f"__{self.part}" if self.part else "")
+
+    @property
+    def errors_name(self) -> str | None:
+        """The physical name of its errors; None: its rows are records, which are dead instead."""
+        is_grouped = not self.part and not self.placement.appends
+        return f"{self.name}__{ERRORS}" if is_grouped else None
 
     @property
     def keys(self) -> tuple[TableColumn, ...]:

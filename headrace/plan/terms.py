@@ -5,11 +5,12 @@ Spark gives every part of it. What has no word here is not a store's to evaluate
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from headrace.model.operators import Operator
 from headrace.schema.types import DataType
 
-__all__ = ["Literal", "Operation", "Operator", "Reference", "Term"]
+__all__ = ["Cause", "Literal", "Operation", "Operator", "Reference", "Term"]
 
 
 @dataclass(frozen=True)
@@ -42,3 +43,14 @@ class Operation:
 
 
 Term = Reference | Literal | Operation
+
+
+class Cause(StrEnum):
+    """Why a term fails on a row, where every store can tell; in the words of `<view>.errors`."""
+
+    ZERO = "division by zero"
+    ELEMENT = "there is no such element"
+    SLICE = "a slice begins at 1 or at -1, and its length is not negative"
+    SIZE = "the number is too large for its type"
+    SUM = "the sum is too large for its type"
+    OTHER = ""  # anything else

@@ -36,6 +36,8 @@ on one of its rows, also in another branch of a union, the record is dead for th
 its rows counts. A union's rows are those of its branches.
 
 A group exists once a record is folded into it: a view without keys has no row over an empty log.
+HAVING is asked of it, then the outputs where that is true. If one fails, the group is no row of the
+view: its key is among the view's errors.
 The counters seen, skipped, dead and matched count records, once for each leaf that reads them;
 pairs, folded, late and corrected count pairs of record and window. With generators, `records`
 counts the records: some are `left_out` by a condition before the first generator, some are `dead`,
@@ -65,9 +67,11 @@ from headrace.model.nodes import (
     Node,
     Scan,
     Union,
+    key_column,
 )
 from headrace.model.nodes import Project as ProjectNode
 from headrace.model.scalars import Scalar
+from headrace.model.sinks import key_parts
 from headrace.reference.clocks import read_markers
 from headrace.reference.groups import fold
 from headrace.reference.linear import (
@@ -79,6 +83,7 @@ from headrace.reference.linear import (
     scan,
     unite,
 )
+from headrace.reference.placing import edges_of
 from headrace.reference.relations import (
     Coordinates,
     Counts,
@@ -86,6 +91,7 @@ from headrace.reference.relations import (
     Folding,
     Question,
     Relation,
+    Row,
     ask,
 )
 from headrace.reference.scalars import Scalars
@@ -98,10 +104,12 @@ __all__ = ["Answer", "Record", "answer"]
 class Answer:
     """All that promise 1 speaks of. Streams and views share their names, so they share dicts.
 
-    `rows` hold a view's outputs, `_events` (records folded into the row) and `_closed`.
+    `rows` hold a view's outputs, `_events` (records folded into the row) and `_closed`. `errors`
+    hold the keys of groups on which an expression fails, under the names that sinks know them by.
     """
 
     rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    errors: dict[str, list[dict[str, object]]] = field(default_factory=dict)
     late: dict[str, list[Coordinates]] = field(default_factory=dict)
     dead: dict[str, list[Coordinates]] = field(default_factory=dict)
     duplicates: dict[str, list[Coordinates]] = field(default_factory=dict)  # of streams
@@ -116,7 +124,6 @@ def answer(
     """Return the answer over a log: every partition, also an empty one, with all its records.
 
     `markers` are the values in the topic of markers, in order.
-    ValueError: an expression over aggregates fails, as reading the view would.
     """
     result = Answer()
     valid = read_markers(markers)
@@ -173,16 +180,15 @@ def _answer_view(result: Answer, question: Question) -> None:
     while True:
         known = len(dead.found)
         dead.begin()
-        try:
-            rows, relation = _work_out(question)
-        except ValueError:
-            if len(dead.found) == known:
-                raise
-            continue  # it may fail because of rows of records that turned out to be dead
+        question.errors.clear()  # some may be of records that turned out to be dead
+        rows, relation = _work_out(question)
         if len(dead.found) == known:
             break
     folding = relation.folding or Folding(len(rows), len(rows), len(rows), 0, 0, ())
     result.rows[view.name] = rows
+    result.errors[view.name] = [
+        _key(question, row) for row in question.errors if not _left(question, row)
+    ]
     result.late[view.name] = [] if view.late == "drop" else sorted(folding.late_records)
     result.dead[view.name] = dead.records
     result.counters[view.name] = _count(relation.counts, folding.matched) | {
@@ -202,14 +208,27 @@ def _work_out(question: Question) -> tuple[list[dict[str, object]], Relation]:
         outputs = {name: Scalar.column(name) for name in part.columns}
         sound, columns = ask(question, relation, part, list(outputs.values()))
         for at, row in enumerate(sound.rows):
-            retention_us = question.view.retention_us
-            if retention_us is not None and row.end_us + retention_us <= question.watermark:
+            if _left(question, row):
                 continue
             values = (column.values[at] for column in columns)
             found = dict(zip(outputs, values, strict=True))
             closed = row.end_us <= question.watermark
             rows.append(found | {"_events": row.events, "_closed": closed})
     return rows, relation
+
+
+def _left(question: Question, row: Row) -> bool:
+    """Whether retention has ended for a row."""
+    retention_us = question.view.retention_us
+    return retention_us is not None and row.end_us + retention_us <= question.watermark
+
+
+def _key(question: Question, row: Row) -> dict[str, object]:
+    """Return the key of a group as sinks name it."""
+    window, *keys = row.coordinates
+    values: dict[str, object] = {key_column(at): value for at, value in enumerate(keys)}
+    values |= edges_of(window) if window is not None else {}
+    return {name: values[column] for column, name in key_parts(question.view).items()}
 
 
 def _count(counts: Sequence[Counts], matched: int) -> dict[str, int]:

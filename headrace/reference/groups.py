@@ -103,7 +103,7 @@ def _rows(node: Aggregate, groups: Sequence[_Group], types: Sequence[pa.DataType
             row[call_column(number)] = aggregate(call, taken, type)
     ends = [math.inf if group.window is None else group.window.end_us for group in groups]
     rows = [
-        Row((), (), None, -math.inf, len(group.members), end_us)
+        Row((), (group.window, *group.keys), None, -math.inf, len(group.members), end_us)
         for group, end_us in zip(groups, ends, strict=True)
     ]
     names = [name for name in schema.names if name != "_group"]

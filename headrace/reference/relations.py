@@ -9,7 +9,7 @@ asks for it, and not before: what no node asks for never fails.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -28,6 +28,8 @@ Coordinates = tuple[Any, ...]
 
 class Row(NamedTuple):
     """A record, or a group of records, beside its columns.
+
+    The coordinates of a group are its window and its keys.
 
     A record is closed from the start, since nothing can change it; a group without a window never.
     """
@@ -151,24 +153,26 @@ class Question:
     watermark: Time
     scalars: Scalars
     dead: Dead  # which are left out
+    errors: list[Row] = field(default_factory=list)  # groups on which an expression fails
 
 
 def ask(
     question: Question, relation: Relation, part: Part, scalars: Sequence[Scalar]
 ) -> tuple[Part, list[Values]]:
-    """Return the rows that no expression fails on, and the values there; other records are dead.
+    """Return the rows that no expression fails on, and the values there.
 
-    ValueError: an expression over aggregates fails, as reading the view would.
+    Other records are dead, and other groups are among the errors.
     """
     whole = [scalar.substitute(part.columns) for scalar in scalars]
     found = question.scalars.evaluate(whole, part.table)
     failed: dict[int, Failed] = {}
     for column in found:
         failed |= {at: each for at, each in enumerate(column.values) if isinstance(each, Failed)}
-    if failed and relation.folding is not None:
-        reason = next(iter(failed.values())).reason
-        raise ValueError(f"an expression over aggregates fails: {reason}")
     sound = [at for at in range(len(part.rows)) if at not in failed]
     values = [Values(each.type, [each.values[at] for at in sound]) for each in found]
-    question.dead.add(part.rows[at] for at in failed)
+    rows = [part.rows[at] for at in failed]
+    if relation.folding is None:
+        question.dead.add(rows)
+    else:
+        question.errors.extend(rows)
     return part.take(sound), values

@@ -2,7 +2,9 @@
 
 from headrace.ledger.definitions import stream_of, view_of
 from headrace.ledger.entries import Holding, HoldingState
+from headrace.model.graph import aggregate_of
 from headrace.model.names import closest
+from headrace.plan.tables import ERRORS
 from headrace.store.base import Snapshot
 
 __all__ = ["explain_missing"]
@@ -12,7 +14,15 @@ def explain_missing(table: str, snapshot: Snapshot) -> str:
     """Return the cause and the cure, for a name that is no table of the store."""
     name = table.rpartition(".")[2].strip('"').lower()
     holdings = snapshot.holdings()
+    owner, _, kind = table.strip('"').lower().partition(".")
     for held in holdings:
+        if held.name.lower() == owner and kind == ERRORS and _has_table(held):
+            if aggregate_of(view_of(held).query) is None:
+                return (
+                    f"the view {held.name} has no errors: its rows are records, and one on which "
+                    f"an expression fails is in the topic {held.name}.dead"
+                )
+            return f'write the name in double quotes: FROM "{held.name}.{ERRORS}"'
         if held.name.lower() == name:
             return _explain(held, holdings)
     for sink in (state.sink for state in snapshot.sinks()):

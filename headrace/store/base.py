@@ -4,9 +4,11 @@ Promises every implementation keeps, held by `headrace.testing.store.contract`:
 - `commit` makes all of a turn visible at once, or nothing of it, whatever crashes.
 - Only the newest epoch commits, and a unit's turns commit once, in order: EngineFenced otherwise.
 - A snapshot sees one committed state of everything for as long as it is open.
+- A row on which an expression over its aggregates fails is not shown. Its key and the error are in
+  `<view>.errors`, beside the view's public name, until its states change. Reading never fails.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -244,6 +246,13 @@ class Snapshot(Protocol):
         """Return how many rows every version has, items too, by the name of its own table."""
         ...
 
+    def error_rows(self, tables: Collection[str]) -> dict[str, int]:
+        """Return how many rows the errors have of some versions, by the names of their tables.
+
+        Those that have no errors are left out. All rows of the tables are read for it.
+        """
+        ...
+
     def state_bytes(self) -> dict[str, int]:
         """Return about how many bytes those rows hold, before the store compresses them.
 
@@ -303,7 +312,7 @@ class Store(Protocol):
     def show(
         self, epoch: int, unit: str, tables: Sequence[Table], older: Sequence[Table] = ()
     ) -> Changed:
-        """Give tables their public names; versions that a unit brings replace the older ones.
+        """Give tables, and their errors, public names; new versions of a unit replace older ones.
 
         In one transaction: the unit's holdings and progress pass to the main unit, whose position
         must be the same; replaced versions are dropped. Where views are followed, how their rows

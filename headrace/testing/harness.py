@@ -238,6 +238,10 @@ class Harness:
             if page.at_head:
                 return found
 
+    def errors(self, view: str) -> list[Row]:
+        """Return the rows of `<view>.errors`: keys, and why an expression fails on the row."""
+        return self.rows(f"{view}.errors", meta=True)
+
     def late(self, view: str) -> list[Row]:
         """Return the late records of a view, decoded, in the order of their topic."""
         streams = {each.topic: each for each in self._project.streams_of(self._project.view(view))}

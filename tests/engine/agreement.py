@@ -12,6 +12,7 @@ from soaking import SEED, SOAKING, times
 
 from headrace.log import Partition, Range
 from headrace.model import Project
+from headrace.model.graph import aggregate_of
 from headrace.project.settings import Settings
 from headrace.reference import Answer, Record, answer
 from headrace.serve.values import plain
@@ -99,12 +100,20 @@ def assert_view_agrees(harness: Harness, view: str, expected: Answer) -> None:
     if topic is None:
         rows = as_a_multiset(harness.rows(view, meta=True))
         assert rows == as_a_multiset(expected.rows[view]), view
+        _assert_errors_agree(harness, view, expected)
     else:
         told = as_a_multiset([json.loads(each["value"]) for each in harness.topic(topic)])
         assert told == as_a_multiset([_own(row) for row in expected.rows[view]]), view
     assert _places(harness.side(f"{view}.late")) == expected.late[view], view
     assert _places(harness.dead(view)) == expected.dead[view], view
     assert harness.counters(view) == expected.counters[view], view
+
+
+def _assert_errors_agree(harness: Harness, view: str, expected: Answer) -> None:
+    if aggregate_of(harness.project.view(view).query) is None:
+        return  # a row is a record, which is dead if it fails
+    found = [dict(list(row.items())[:-1]) for row in harness.errors(view)]  # without the text
+    assert as_a_multiset(found) == as_a_multiset(expected.errors[view]), view
 
 
 def _micros(time: datetime) -> int:

@@ -3,7 +3,8 @@
 Method: for each entry of the one table of functions, and each operator, expressions over columns of
 every type that it takes are asked of Spark and, as the store's very text, of DuckDB, over rows of
 extreme and random values; then functions of functions. Value is compared with value to the last
-bit, the sign of zero among it, and a row fails in both or in neither.
+bit, the sign of zero among it, and a row fails in both or in neither. The store tells which rows
+fail, and raises nothing, also where all rows are asked together.
 """
 
 import itertools
@@ -11,7 +12,6 @@ import math
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 
 import duckdb
 import pyarrow as pa
@@ -24,8 +24,9 @@ from headrace.model.functions import FUNCTIONS, Function
 from headrace.model.operators import Operator
 from headrace.plan.finals import Names, to_term, typed_parts
 from headrace.schema.types import DataType, parse_type
+from headrace.store.duckdb.expressions.failing import Asked, ask
+from headrace.store.duckdb.expressions.failing import Names as StoreNames
 from headrace.store.duckdb.expressions.functions import FUNCTIONS as SAID
-from headrace.store.duckdb.expressions.terms import term_text
 from tests.plan.values import COLUMNS, make_rows
 
 ROWS = 32
@@ -296,10 +297,6 @@ def names(types: dict[str, DataType]) -> Names:
     return Names({name: parse_type(type) for name, type in COLUMNS.items()}, {}, types)
 
 
-#: What the store raises for overflow, for casts and for a division by zero. No binder's error.
-FAILURES = (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.InvalidInputException)
-
-
 def ask_types(given: DataFrame, expressions: Sequence[str]) -> dict[str, DataType]:
     """Return the types that Spark gives to expressions and to all of their parts."""
     texts = list(dict.fromkeys([*expressions, *typed_parts(expressions)]))
@@ -338,30 +335,16 @@ def ask_spark(
     return answers
 
 
-def ask_store(
-    store: duckdb.DuckDBPyConnection, text: str, wanted: Sequence[object]
-) -> list[object]:
-    """Return the values of an expression by row, FAILS where it fails.
-
-    The rows that do not fail in Spark are asked together.
-    """
-
-    def ask(rows: Sequence[int]) -> list[object]:
-        among = ", ".join(map(str, rows)) or "-1"
-        asked = store.sql(f'SELECT {text} AS v FROM given WHERE "row" IN ({among}) ORDER BY "row"')
-        return listed(asked.to_arrow_table()["v"].combine_chunks())
-
-    def ask_one(row: int) -> object:
-        try:
-            return ask([row])[0]
-        except FAILURES:
-            return FAILS
-
-    sound = [row for row, value in enumerate(wanted) if value is not FAILS]
-    values: dict[int, object] = {}
-    with suppress(*FAILURES):  # they are asked again, one by one
-        values = dict(zip(sound, ask(sound), strict=True))
-    return [values[row] if row in values else ask_one(row) for row in range(len(wanted))]
+def ask_store(store: duckdb.DuckDBPyConnection, asked: Asked, type: DataType) -> list[object]:
+    """Return the values of an expression by row, FAILS where it fails: no row raises an error."""
+    fails = " OR ".join(asked.fails.values()) or "false"
+    query = (
+        f'SELECT CAST({asked.value} AS {type.duckdb}) AS v, {fails} AS f FROM given ORDER BY "row"'
+    )
+    found = store.sql(query).to_arrow_table()
+    values = listed(found["v"].combine_chunks())
+    pairs = zip(values, found["f"].to_pylist(), strict=True)
+    return [FAILS if fails else value for value, fails in pairs]
 
 
 def same(one: object, other: object) -> bool:
@@ -402,13 +385,13 @@ def test_the_store_gives_sparks_answer() -> None:
         store.register("rows", rows)
         store.execute("INSERT INTO given FROM rows")
         for text, term in terms.items():
-            sql = term_text(term, {name: name for name in COLUMNS})
-            found = ask_store(store, f"CAST({sql} AS {known.types[text].duckdb})", answers[text])
+            asked = ask(term, StoreNames({name: name for name in COLUMNS}))
+            found = ask_store(store, asked, known.types[text])
             for row, (wanted, value) in enumerate(zip(answers[text], found, strict=True)):
                 if same(wanted, value) or (text in deep and is_open(rows, row, text, value)):
                     continue
                 used = {name: rows[name][row].as_py() for name in COLUMNS if name in text}
-                differences.append((text, used, wanted, value, sql))
+                differences.append((text, used, wanted, value, asked))
     assert differences == []
 
 
@@ -462,6 +445,6 @@ def test_hundreds_of_conditions_are_told_by_short_texts() -> None:
     parts = typed_parts([text])
     assert sum(map(len, parts)) < 4_000
     term = to_term(text, names({part: parse_type("INT") for part in parts}))
-    assert term_text(term, {"big": "big"}).count(" OR ") == 599
+    assert ask(term, StoreNames({"big": "big"})).value.count(" OR ") == 599
     with pytest.raises(ValueError, match="at most 100 operations deep; write it in simpler steps"):
         typed_parts([" + ".join(["big"] * 102)])

@@ -160,7 +160,7 @@ def test_other_ways_out_fail_and_change_nothing(store: DuckDBStore, sql: str) ->
         ("WITH x AS (FROM hits) SELECT count(*) FROM x", 1),
         ("VALUES (1), (2)", 2),
         ("DESCRIBE hits", 6),
-        ("SHOW TABLES", 1),
+        ("SHOW TABLES", 2),
         ("SUMMARIZE hits", 6),
         ("EXPLAIN SELECT * FROM hits", 1),
         ("SELECT unnest(range(3))", 3),

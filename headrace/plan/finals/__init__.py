@@ -1,7 +1,8 @@
 """Expressions over merged aggregates as terms, which every store can say.
 
 They are evaluated when a table is read, so a table at a position is a function of the state at
-that position; an expression that fails (a division by zero) fails the read, as in SQL.
+that position; a row on which an expression fails (a division by zero) is left out, and told among
+the errors of its view.
 
 Promise: what is accepted means in every store what it means in Spark. Spark tells the type of every
 part; `model/functions.py` lists the functions and the types that each is proven for. Everything
@@ -10,7 +11,7 @@ text, read by the front door's own parser.
 """
 
 from headrace.plan.finals.deriving import derive_calls
-from headrace.plan.finals.reading import Names, typed_parts
+from headrace.plan.finals.reading import Names, say, typed_parts
 from headrace.plan.finals.translating import to_term
 
-__all__ = ["Names", "derive_calls", "to_term", "typed_parts"]
+__all__ = ["Names", "derive_calls", "say", "to_term", "typed_parts"]

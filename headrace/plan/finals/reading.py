@@ -13,7 +13,7 @@ from headrace.sql.query.reading.trees import Tree, path_of, strip_parentheses
 from headrace.sql.stack import on_own_stack
 from headrace.sql.text import Refused, Source
 
-__all__ = ["OPERATORS", "Expression", "Names", "call_of", "operands_of", "typed_parts"]
+__all__ = ["OPERATORS", "Expression", "Names", "call_of", "operands_of", "say", "typed_parts"]
 
 #: Terms are hashed, compared and written by functions that call themselves.
 MAX_DEPTH = 100
@@ -148,6 +148,16 @@ class Expression:
             written += names.written.get(text, text)
             at = token.end + 1
         return written
+
+
+def say(expression: str, names: Names) -> str:
+    """Return Spark SQL over names as the user wrote it. ValueError: it cannot be read."""
+
+    def read() -> str:
+        written = Expression(expression)
+        return written.say(written.root, names)
+
+    return on_own_stack(read)
 
 
 def typed_parts(expressions: Iterable[str]) -> list[str]:

@@ -16,10 +16,10 @@ from headrace.errors import StoreError
 from headrace.log.base import Partition
 from headrace.plan.tables import Table
 from headrace.store.duckdb.errors import translated
-from headrace.store.duckdb.exporting import LEDGER, NAME
+from headrace.store.duckdb.exporting import EXPORTED_ERRORS, LEDGER, NAME
 from headrace.store.duckdb.schema import SCHEMA_VERSION
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
-from headrace.store.duckdb.tables.comparing import compare_states
+from headrace.store.duckdb.tables.comparing import compare_states, is_exact
 from headrace.wording import counted
 
 __all__ = ["Compared", "Exported", "open_export"]
@@ -44,7 +44,7 @@ class Exported:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("CREATE SCHEMA headrace")
         for name, reader in _streams(path):
-            if name not in LEDGER:
+            if name not in (*LEDGER, EXPORTED_ERRORS):
                 self._rows = name, reader  # the last one; it is read when it is compared
                 break
             _load(connection, f"headrace.{name}", reader)
@@ -75,6 +75,29 @@ class Exported:
                 f"{theirs.rows:,}: a key stands twice"
             ]
         return Compared(ours.rows, differences)
+
+    def compare_errors(self, table: Table, replayed: Path) -> Compared:
+        """Compare the errors of the exported table with those of another export."""
+        if table.errors_name is None or not is_exact(table):
+            return Compared(0, [])  # which rows fail may depend on how sums over DOUBLE are rounded
+        with translated():
+            _load(self._connection, "replayed_errors", _rows_of(replayed, EXPORTED_ERRORS))
+            ours, theirs = f"FROM headrace.{EXPORTED_ERRORS}", "FROM replayed_errors"
+            count = self._count(f"SELECT count(*) {ours}")
+            differences = []
+            for sentence, one, other in (
+                ("has an error that the log does not make", ours, theirs),
+                ("lacks an error that the log makes", theirs, ours),
+            ):
+                apart = self._connection.execute(
+                    f"SELECT CAST(e AS VARCHAR) FROM ({one} EXCEPT ALL {other}) e ORDER BY 1"
+                ).fetchmany(_NAMED + 1)
+                differences += [
+                    f"view {table.view}: {table.view}.errors {sentence}: {row}"
+                    for (row,) in apart[:_NAMED]
+                ]
+            self._connection.execute("DROP TABLE replayed_errors")
+        return Compared(count, differences)
 
     @contextmanager
     def comparing_with(self, replayed: Path) -> Iterator[None]:

@@ -4,8 +4,9 @@
     stream    := schema, batch ...   the schema's metadata `headrace.table` names the table
 
 The ledger's tables come first, `engine` with the version of the schema before all others. Without
-a table the whole ledger is exported that an audit compares; with one, its rows come last, and of
-the ledger what says which position they stand for. An export goes to a process of the same release
+a table the whole ledger is exported that an audit compares. With one, its rows come last, before
+them its errors, if it has any relation of them, and of the ledger what says which position they
+stand for. An export goes to a process of the same release
 and is then thrown away, so the format has no version of its own.
 """
 
@@ -16,14 +17,17 @@ import duckdb
 import pyarrow as pa
 
 from headrace.errors import StoreError
+from headrace.plan.tables import ERRORS
 from headrace.store.duckdb.errors import translated
 from headrace.store.duckdb.tables.names import physical
 
-__all__ = ["LEDGER", "NAME", "write_export"]
+__all__ = ["EXPORTED_ERRORS", "LEDGER", "NAME", "write_export"]
 
 NAME = b"headrace.table"
 _POSITION = ("engine", "units", "holdings", "progress")
 LEDGER = (*_POSITION, "counters", "view_watermarks", "outbox", "written_rows", "written_by")
+#: What the errors of an exported table are called, whichever it is.
+EXPORTED_ERRORS = "exported_errors"
 _BATCH_ROWS = 50_000
 
 
@@ -46,6 +50,12 @@ def write_export(
             raise StoreError(
                 f"{table}: the store has no such table; another version may have taken its place"
             )
+        errors = connection.execute(
+            "FROM duckdb_views() WHERE schema_name = 'headrace' AND view_name = ?",
+            [f"{table}__{ERRORS}"],
+        ).fetchall()
+        if errors:
+            _write(connection, sink, EXPORTED_ERRORS, f"FROM {physical(f'{table}__{ERRORS}')}")
         _write(connection, sink, table, f"FROM {physical(table)}")
 
 

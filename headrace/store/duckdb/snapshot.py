@@ -8,7 +8,7 @@ read afterwards has to be of the same state, and is not tried again.
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any, BinaryIO, TypeAlias, TypeVar
@@ -35,7 +35,7 @@ from headrace.ledger.following import Page, SinkState, Token
 from headrace.log.base import Partition, Range
 from headrace.operators.state import Run, Shards
 from headrace.plan.stages import Operator
-from headrace.plan.tables import Table
+from headrace.plan.tables import ERRORS, Table
 from headrace.store.base import MAX_ROWS, MAX_SECONDS, WRITTEN_ROWS, KeptChanges, SinkChanges
 from headrace.store.duckdb.changes.following import head_of, read_leases, read_sinks
 from headrace.store.duckdb.changes.layout import first_table, rows_view
@@ -350,6 +350,16 @@ class DuckDBSnapshot:
         for _, version, count in self._physical_tables():
             rows[version] = rows.get(version, 0) + count
         return rows
+
+    def error_rows(self, tables: Collection[str]) -> dict[str, int]:
+        """Return how many rows the errors have of some versions, by the names of their tables."""
+        wanted = {f"{table}__{ERRORS}": table for table in tables}
+        views = self._fetch("SELECT view_name FROM duckdb_views() WHERE schema_name = 'headrace'")
+        return {
+            wanted[name]: int(self._fetch(f"SELECT count(*) FROM {physical(name)}")[0][0])
+            for (name,) in views
+            if name in wanted
+        }
 
     def state_bytes(self) -> dict[str, int]:
         """Return about how many bytes the rows hold, before the store compresses them."""

@@ -41,7 +41,12 @@ from headrace.store.duckdb.errors import damaged, lacks_memory
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA, SCHEMA_VERSION
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
-from headrace.store.duckdb.tables.statements import create, show
+from headrace.store.duckdb.tables.statements import (
+    create,
+    create_errors,
+    show,
+    show_errors,
+)
 from headrace.store.duckdb.versions import (
     CLOCK,
     drop_versions,
@@ -135,6 +140,8 @@ class DuckDBStore:
         with self._file.transaction():
             for each in (table, *table.children):
                 self._file.run(create(each))
+            if table.errors_name is not None:
+                self._file.run(create_errors(table))
 
     def hold(
         self,
@@ -179,6 +186,7 @@ class DuckDBStore:
             join_main(self._file, unit)
         for table in tables:
             self._file.run(show(table))
+            self._file.run(show_errors(table))
         count_commit(self._file)
         end_swaps(self._file, swaps, head_of(self._file.rows))
         self._keeping.forget()

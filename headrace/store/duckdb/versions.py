@@ -17,9 +17,10 @@ from headrace.ledger.entries import (
     StreamPartition,
 )
 from headrace.plan.stages import Operator
+from headrace.plan.tables import ERRORS
 from headrace.store.duckdb.changes.following import forget_view
 from headrace.store.duckdb.file import DuckDBFile
-from headrace.store.duckdb.tables.names import physical, quote
+from headrace.store.duckdb.tables.names import errors_of, physical, quote
 from headrace.time.clocks import NEVER, Clock
 
 __all__ = [
@@ -235,8 +236,10 @@ def _drop(file: DuckDBFile, owner: Owner, unit: str) -> None:
         left = "FROM headrace.holdings WHERE kind = 'view' AND name = ?"
         if not file.rows(left, [owner.name]):
             file.run(f"DROP VIEW IF EXISTS main.{name}")
+            file.run(f"DROP VIEW IF EXISTS {errors_of(owner.name)}")
             forget_view(file, owner.name)
         table = f"{owner.name}__{owner.version}"
+        file.run(f"DROP VIEW IF EXISTS {physical(f'{table}__{ERRORS}')}")
         tables = file.rows(
             "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'headrace' "
             "AND regexp_replace(table_name, '__items_a[0-9]+$', '') = ?",

@@ -9,6 +9,7 @@ must be the same store. The class has to be importable: one test kills a process
 """
 
 from headrace.testing.store.changes import ChangesContract
+from headrace.testing.store.failing import FailingContract
 from headrace.testing.store.laws import LawContract
 from headrace.testing.store.manifests import ManifestContract
 from headrace.testing.store.reading import ReadingContract
@@ -24,6 +25,7 @@ class StoreContract(
     TurnContract,
     SessionContract,
     ReadingContract,
+    FailingContract,
     ManifestContract,
     WindowContract,
     WrittenContract,

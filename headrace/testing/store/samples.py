@@ -185,13 +185,21 @@ class StoreSuite(ABC):
         store.show(epoch, MAIN, tables)
         return epoch
 
-    def build(self, store: Store, epoch: int, table: Table, *, offset: int = 10) -> str:
+    def build(
+        self,
+        store: Store,
+        epoch: int,
+        table: Table,
+        *,
+        offset: int = 10,
+        rows: pa.Table | None = None,
+    ) -> str:
         """Hold a new version in a unit of its own, at an offset, and return the unit."""
         unit = f"view:{table.view}@{table.version}"
         held = holding(table, unit, state=HoldingState.BUILDING)
         store.hold(epoch, [held], {unit: {PARTITION_0: Progress()}})
         store.prepare(table)
-        rows = delta(table, ("a", 100, 100, 100, 100))
+        rows = delta(table, ("a", 100, 100, 100, 100)) if rows is None else rows
         progress = {PARTITION_0: Progress(offset, Clock(offset))}
         store.commit(turn_of(planned(epoch, 1, unit=unit), {table: (rows,)}, progress=progress))
         return unit

@@ -18,9 +18,10 @@ _EXACT_DIGITS = 15
 _FLOAT_LIMIT = "340282356779733661637539395458142568448.0::DOUBLE"
 
 
-def plain_cast(text: str, type: DataType | None) -> str:
-    """Return a cast as DuckDB does it."""
-    return text if type is None else f"CAST({text} AS {type.duckdb})"
+def plain_cast(text: str, type: DataType | None, *, gently: bool = False) -> str:
+    """Return a cast as DuckDB does it; one that is done `gently` is NULL where it fails."""
+    word = "TRY_CAST" if gently else "CAST"
+    return text if type is None else f"{word}({text} AS {type.duckdb})"
 
 
 def held(text: str, type: DataType) -> str:
@@ -47,8 +48,8 @@ def moment_text(naive: str) -> str:
     return f"make_timestamptz(epoch_us({naive}))"
 
 
-def cast_text(text: str, found: DataType | None, to: DataType) -> str:
-    """Return a value of one type as another."""
+def cast_text(text: str, found: DataType | None, to: DataType, *, gently: bool = False) -> str:
+    """Return a value of one type as another; `gently`, a number that does not fit is NULL."""
     if found is None or found.kind == "STRING":  # a text that is exact
         return held(plain_cast(text, to), to)
     if to.kind == "STRING":
@@ -64,17 +65,20 @@ def cast_text(text: str, found: DataType | None, to: DataType) -> str:
     if found.kind == "TIMESTAMP":
         return _seconds(text, to)
     if to.is_integer and found.kind in ("FLOAT", "DOUBLE"):
-        return held(_truncated(text, to), to)
+        return held(_truncated(text, to, gently), to)
     if to.is_integer and found.kind == "DECIMAL":
-        return held(f"CAST(trunc({text}) AS {to.duckdb})", to)
+        return held(plain_cast(f"trunc({text})", to, gently=gently), to)
     if found.kind == "DECIMAL" and to.kind in ("FLOAT", "DOUBLE"):
         exact = found.precision <= _EXACT_DIGITS and to.kind == "DOUBLE"
         return held(plain_cast(text if exact else f"CAST({text} AS VARCHAR)", to), to)
     if found.kind in ("FLOAT", "DOUBLE") and to.kind == "DECIMAL":
-        return let([text], lambda x: _decimal(x, to))
+        return let([text], lambda x: _decimal(x, to, gently))
     if to.kind == "FLOAT" and found.kind == "DOUBLE":
         return float_text(text)
-    return held(plain_cast(text, to), to) if to.is_orderable else plain_cast(text, to)
+    gently = gently and found.is_numeric and (to.is_integer or to.kind == "DECIMAL")
+    return (
+        held(plain_cast(text, to, gently=gently), to) if to.is_orderable else plain_cast(text, to)
+    )
 
 
 def _dated(time: str) -> str:
@@ -90,15 +94,15 @@ def _dated(time: str) -> str:
     )
 
 
-def _decimal(text: str, to: DataType) -> str:
+def _decimal(text: str, to: DataType, gently: bool) -> str:
     """Return a DOUBLE as a decimal, of its shortest digits; what is no number is NULL, as in Spark.
 
-    The limit is asked for by itself: DuckDB does not notice it in digits with an exponent.
+    So is what is too large; failing.py tells that it fails. The limit is asked for by itself:
+    DuckDB does not notice it in digits with an exponent.
     """
     return (
-        f"CASE WHEN isnan({text}) OR isinf({text}) THEN NULL "
-        f"WHEN abs({text}) >= 1e{to.precision - to.scale} THEN error('the number is too large') "
-        f"ELSE CAST(CAST({text} AS VARCHAR) AS {to.duckdb}) END"
+        f"CASE WHEN isfinite({text}) AND abs({text}) < 1e{to.precision - to.scale} "
+        f"THEN {plain_cast(f'CAST({text} AS VARCHAR)', to, gently=gently)} END"
     )
 
 
@@ -113,8 +117,8 @@ def float_text(text: str) -> str:
     )
 
 
-def _truncated(text: str, to: DataType) -> str:
-    plain = f"CAST(trunc({text}) AS {to.duckdb})"
+def _truncated(text: str, to: DataType, gently: bool) -> str:
+    plain = plain_cast(f"trunc({text})", to, gently=gently)
     if to.kind != "BIGINT":
         return plain
     # Spark compares with the greatest BIGINT as a DOUBLE, which is one more.

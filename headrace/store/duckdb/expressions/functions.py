@@ -17,13 +17,11 @@ __all__ = ["FUNCTIONS", "Value"]
 _DOUBLE, _BIGINT = parse_type("DOUBLE"), parse_type("BIGINT")
 #: From here on every DOUBLE is a whole number, and rounds to itself.
 _ALL_WHOLE = "1e15"
-_ZERO = "error('division by zero')"
 
 
-def _unless_zero(one: str, other: str, text: str, zero: str) -> str:
-    """Return a division that fails on zero, unless there is NULL to divide, or that is NULL."""
-    failing = f" AND {one} IS NOT NULL" if zero == _ZERO else ""
-    return f"CASE WHEN {other} = 0{failing} THEN {zero} ELSE {text} END"
+def _unless_zero(other: str, text: str) -> str:
+    """Return a division that is NULL where it is by zero; failing.py tells where that fails."""
+    return f"CASE WHEN {other} <> 0 THEN {text} END"
 
 
 def _is_fraction(type: DataType | None) -> bool:
@@ -34,17 +32,17 @@ def _as(value: Value, to: DataType) -> str:
     return value.text if value.type in (None, to) else f"({cast_text(value.text, value.type, to)})"
 
 
-def _divided(values: Sequence[Value], type: DataType, *, zero: str = _ZERO) -> str:
+def _divided(values: Sequence[Value], type: DataType) -> str:
     if type.kind == "DECIMAL":
-        return _exactly_divided(values, type, zero)
-    # NULL by zero is NULL; DuckDB would answer infinity.
+        return _exactly_divided(values, type)
+    # By zero DuckDB would answer infinity.
     return let(
         [_as(each, _DOUBLE) for each in values],
-        lambda one, other: _unless_zero(one, other, f"{one} / {other}", zero),
+        lambda one, other: _unless_zero(other, f"{one} / {other}"),
     )
 
 
-def _exactly_divided(values: Sequence[Value], type: DataType, zero: str) -> str:
+def _exactly_divided(values: Sequence[Value], type: DataType) -> str:
     """Return the quotient of exact numbers, rounded HALF_UP: a long division of whole numbers."""
     scales = [digits_of(each.type)[1] for each in values if each.type is not None]
     precisions = [digits_of(each.type)[0] for each in values if each.type is not None]
@@ -65,7 +63,7 @@ def _exactly_divided(values: Sequence[Value], type: DataType, zero: str) -> str:
     def whole(one: str, other: str) -> str:
         sign = f"CASE WHEN ({one} < 0) <> ({other} < 0) THEN -1 ELSE 1 END"
         quotient = f"({sign}) * ({divide(f'abs({one})', f'abs({other})')})"
-        return _unless_zero(one, other, quotient, zero)
+        return _unless_zero(other, quotient)
 
     unscaled = [_unscaled(each, scale) for each, scale in zip(values, scales, strict=True)]
     quotient = let(unscaled, whole, always=True)
@@ -82,7 +80,7 @@ def _unscaled(value: Value, scale: int) -> str:
     return f"CAST(replace(CAST({wide} AS VARCHAR), '.', '') AS HUGEINT)"
 
 
-def _remainder(values: Sequence[Value], type: DataType, *, zero: str = _ZERO) -> str:
+def _remainder(values: Sequence[Value], type: DataType) -> str:
     if _is_fraction(type):
         texts = [_as(each, _DOUBLE) for each in values]
     elif type.kind == "DECIMAL":
@@ -96,7 +94,7 @@ def _remainder(values: Sequence[Value], type: DataType, *, zero: str = _ZERO) ->
         plain = f"{one} % {other}"
         if type.is_integer:
             plain = f"CASE WHEN {other} = -1 THEN {one} - {one} ELSE {one} % {other} END"
-        return _unless_zero(one, other, plain, zero)
+        return _unless_zero(other, plain)
 
     text = let(texts, rest)
     if type.kind == "DECIMAL":
@@ -122,22 +120,10 @@ def _integer_divided(values: Sequence[Value], type: DataType) -> str:
     return plain_cast(
         let(
             [_unscaled(each, scale) for each in values],
-            lambda one, other: _unless_zero(one, other, f"{one} // {other}", _ZERO),
+            lambda one, other: _unless_zero(other, f"{one} // {other}"),
         ),
         type,
     )
-
-
-def _tried(sign: str) -> Say:
-    def say(values: Sequence[Value], type: DataType) -> str:
-        if _is_fraction(type):
-            return _computed(sign)(values, type)
-        if type.kind == "DECIMAL":
-            return _computed(sign)(values, type)
-        one, other = (f"CAST({each.text} AS HUGEINT)" for each in values)
-        return held(f"TRY_CAST({one} {sign} {other} AS {type.duckdb})", type)
-
-    return say
 
 
 def _computed(sign: str) -> Say:
@@ -157,9 +143,9 @@ def _computed(sign: str) -> Say:
                 for each, scale in zip(values, wide, strict=True)
             )
             return plain_cast(f"{one} {sign} {other}", type)
-        one, other = (each.text for each in values)
-        text = f"{one} {sign} {other}"
-        return held(plain_cast(text, type), type) if held("", type) else text
+        # What does not fit is NULL; failing.py tells where that fails.
+        one, other = (f"CAST({each.text} AS HUGEINT)" for each in values)
+        return held(plain_cast(f"{one} {sign} {other}", type, gently=True), type)
 
     return say
 
@@ -248,14 +234,14 @@ _NUMBERS: Mapping[Operator, Say] = {
     Operator.SUBTRACT: _computed("-"),
     Operator.MULTIPLY: _computed("*"),
     Operator.DIVIDE: _divided,
-    Operator.TRY_DIVIDE: lambda values, to: _divided(values, to, zero="NULL"),
+    Operator.TRY_DIVIDE: _divided,
     Operator.REMAINDER: _remainder,
-    Operator.TRY_REMAINDER: lambda values, to: _remainder(values, to, zero="NULL"),
+    Operator.TRY_REMAINDER: _remainder,
     Operator.POSITIVE_REMAINDER: _positive_remainder,
     Operator.INTEGER_DIVIDE: _integer_divided,
-    Operator.TRY_ADD: _tried("+"),
-    Operator.TRY_SUBTRACT: _tried("-"),
-    Operator.TRY_MULTIPLY: _tried("*"),
+    Operator.TRY_ADD: _computed("+"),
+    Operator.TRY_SUBTRACT: _computed("-"),
+    Operator.TRY_MULTIPLY: _computed("*"),
     Operator.ROUND: _rounded,
     Operator.FLOOR: _to_whole("floor"),
     Operator.CEILING: _to_whole("ceil"),

@@ -11,8 +11,6 @@ from headrace.store.duckdb.tables.names import quote
 
 __all__ = ["GROUPS"]
 
-_NO_ITEM = "error('the list has no such item')"
-
 
 def _as(value: Value, to: DataType) -> str:
     return value.text if value.type in (None, to) else cast_text(value.text, value.type, to)
@@ -45,33 +43,14 @@ def _item(values: Sequence[Value], type: DataType) -> str:
     group, key = values
     if _is_map(group):
         return held(f"map_extract_value({group.text}, {_key(group, key)})", type)
-    return held(
-        let(
-            [group.text, key.text],
-            lambda items, place: (
-                f"CASE WHEN {items} IS NULL THEN NULL "
-                f"WHEN {place} < 0 OR {place} >= len({items}) THEN {_NO_ITEM} "
-                f"ELSE {items}[{place} + 1] END"
-            ),
-        ),
-        type,
-    )
+    return held(f"({group.text})[CAST({key.text} AS BIGINT) + 1]", type)
 
 
-def _element(values: Sequence[Value], type: DataType, *, none: str = _NO_ITEM) -> str:
+def _element(values: Sequence[Value], type: DataType) -> str:
     group, key = values
     if _is_map(group):
         return held(f"map_extract_value({group.text}, {_key(group, key)})", type)
-    return held(
-        let(
-            [group.text, f"CAST({key.text} AS BIGINT)"],
-            lambda items, place: (
-                f"CASE WHEN {place} = 0 AND {items} IS NOT NULL THEN {_NO_ITEM} "
-                f"WHEN abs({place}) > len({items}) THEN {none} ELSE {items}[{place}] END"
-            ),
-        ),
-        type,
-    )
+    return held(f"({group.text})[CAST({key.text} AS BIGINT)]", type)
 
 
 def _key(group: Value, key: Value) -> str:
@@ -109,8 +88,7 @@ def _slice(values: Sequence[Value], _type: DataType) -> str:
         first = f"(CASE WHEN {place} < 0 THEN len({items}) + {place} + 1 ELSE {place} END)"
         return (
             f"CASE WHEN {items} IS NULL OR {place} IS NULL OR {length} IS NULL THEN NULL "
-            f"WHEN {place} = 0 OR {length} < 0 THEN error('a slice begins at 1 or at -1') "
-            f"WHEN {first} < 1 OR {length} = 0 THEN {items}[1:0] "
+            f"WHEN {first} < 1 OR {length} <= 0 THEN {items}[1:0] "
             f"ELSE {items}[{first} : {first} + {length} - 1] END"
         )
 
@@ -140,7 +118,7 @@ GROUPS: Mapping[Operator, Say] = {
     Operator.SIZE: _size,
     Operator.ITEM: _item,
     Operator.ELEMENT: _element,
-    Operator.TRY_ELEMENT: lambda values, to: _element(values, to, none="NULL"),
+    Operator.TRY_ELEMENT: _element,
     Operator.HAS_ELEMENT: _has,
     Operator.JOIN_LIST: _joined,
     Operator.SORT: _sorted("ASC", "NULLS FIRST"),

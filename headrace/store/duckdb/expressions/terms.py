@@ -2,6 +2,8 @@
 
 A value has the type that Spark gives it, but for TINYINT, SMALLINT and FLOAT, which are held in the
 next wider one: DuckDB computes with these in their own width, Spark, as soon as it can, in that.
+
+Where Spark fails, a term has any value, or DuckDB raises: failing.py tells both.
 """
 
 from collections.abc import Mapping
@@ -11,7 +13,7 @@ from headrace.schema.types import DataType
 from headrace.store.duckdb.expressions.casts import cast_text, held, plain_cast
 from headrace.store.duckdb.expressions.functions import FUNCTIONS, Value
 
-__all__ = ["term_text"]
+__all__ = ["part_text", "term_text"]
 
 _ARITHMETIC = (Operator.ABSOLUTE, Operator.NEGATE)
 _BEFORE = {Operator.NEGATE: "-", Operator.NOT: "NOT "}
@@ -29,10 +31,11 @@ def term_text(term: Term, references: Mapping[str, str]) -> str:
     """Return a term as SQL; `references` has the SQL of the names that it refers to."""
     if isinstance(term, Reference):
         return f"({references[term.name]})"
-    return _text(term, references)
+    return part_text(term, references)
 
 
-def _text(term: Term, references: Mapping[str, str]) -> str:
+def part_text(term: Term, references: Mapping[str, str]) -> str:
+    """Return a part of a term as SQL, in the type that it is held in."""
     if isinstance(term, Reference):
         return held(f"({references[term.name]})", term.type)
     if isinstance(term, Literal):
@@ -40,12 +43,15 @@ def _text(term: Term, references: Mapping[str, str]) -> str:
     operands = [_operand(each, references) for each in term.operands]
     types = [each.type for each in term.operands]
     if term.operator is Operator.CAST:
-        return cast_text(operands[0], types[0], term.type)
+        return cast_text(operands[0], types[0], term.type, gently=True)
     if term.operator in FUNCTIONS:
         values = [Value(*each) for each in zip(operands, types, strict=True)]
         return FUNCTIONS[term.operator](values, term.type)
     if term.operator in (Operator.CASE, Operator.CASE_OF):
         return _case(term, operands)
+    if term.operator in _ARITHMETIC and term.type.is_integer:
+        text = _operation(term.operator, [f"CAST({each} AS HUGEINT)" for each in operands])
+        return held(plain_cast(text, term.type, gently=True), term.type)
     text = _operation(term.operator, operands)
     if term.operator in _ARITHMETIC and (held("", term.type) or term.type.kind == "DECIMAL"):
         # Rounded, or refused for its size, where Spark does it.
@@ -54,7 +60,7 @@ def _text(term: Term, references: Mapping[str, str]) -> str:
 
 
 def _operand(term: Term, references: Mapping[str, str]) -> str:
-    text = _text(term, references)
+    text = part_text(term, references)
     return f"({text})" if isinstance(term, Operation) else text
 
 

@@ -5,13 +5,19 @@ import pyarrow as pa
 
 from headrace.plan.tables import Table
 from headrace.scratch import connect
-from headrace.store.duckdb.tables.merging import differs
+from headrace.store.duckdb.tables.merging import differs, is_rounded
 from headrace.store.duckdb.tables.names import quote
 
-__all__ = ["compare_states"]
+__all__ = ["compare_states", "is_exact"]
 
 _SHOWN = 5
 _FETCHED = 1_000
+
+
+def is_exact(table: Table) -> bool:
+    """Whether the same records make the same states, to the last bit, whatever the cut."""
+    columns = [column for each in (table, *table.children) for column in each.values]
+    return not any(map(is_rounded, columns))
 
 
 def compare_states(

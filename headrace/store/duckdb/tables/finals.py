@@ -10,7 +10,7 @@ from headrace.schema.types import DataType
 from headrace.store.duckdb.tables.merging import combine
 from headrace.store.duckdb.tables.names import GROUP, physical, quote
 
-__all__ = ["final_text", "items_text"]
+__all__ = ["final_fails", "final_text", "items_fail", "items_text"]
 
 _N, _M2 = "struct_extract({0}, 'n')", "struct_extract({0}, 'm2')"
 _M2_A, _M2_B = "struct_extract({0}, 'm2_a')", "struct_extract({0}, 'm2_b')"
@@ -19,7 +19,7 @@ _CORR = f"({_C2} / nullif(sqrt({_M2_A}) * sqrt({_M2_B}), 0))"
 _SLOPE = f"({_C2} / nullif({_M2_B}, 0))"
 _FINALS = {
     Final.VALUE: "{0}",
-    Final.SUM: "CAST({0} AS {type})",
+    Final.SUM: "TRY_CAST({0} AS {type})",
     Final.TRY_SUM: "TRY_CAST({0} AS {type})",
     Final.TOTAL: "({0}).total",
     Final.PICKED: "struct_extract({0}, 'value')",
@@ -90,12 +90,47 @@ def final_text(answer: Answer, table: Table) -> str:
     return _fill(answer)
 
 
+def final_fails(answer: Answer) -> str | None:
+    """Return the test whether a call has no answer because its sum does not fit; None: it fits."""
+    if answer.final is not Final.SUM:
+        return None
+    state, type = answer.states[0], answer.type
+    least, most = "-9223372036854775808", "9223372036854775807"
+    if type.kind == "DECIMAL":
+        most = f"{'9' * (type.precision - type.scale)}.{'9' * type.scale}"
+        least = f"-{most}"
+    return f"coalesce({state} NOT BETWEEN {least} AND {most}, false)"
+
+
+def items_fail(
+    answer: Answer, table: Table, matches: Sequence[str], *, combines: bool
+) -> str | None:
+    """Return the same test of a call over the items of the row called `GROUP`."""
+    exact = table.item.type.is_integer or table.item.type.kind == "DECIMAL"
+    if answer.final is not Final.SUM_ITEMS or not exact:
+        return None
+    total = f"TRY_CAST(sum(item) AS {answer.type.duckdb})"
+    rows = _item_rows(answer, table, matches, combines=combines)
+    return f"(SELECT sum(item) IS NOT NULL AND {total} IS NULL FROM ({rows}))"
+
+
 def items_text(answer: Answer, table: Table, matches: Sequence[str], *, combines: bool) -> str:
     """Return SQL for what a call answers, over the items of the row called `GROUP`.
 
     `matches` are the tests for its items, `i`, besides equal groups. Where a group may have an item
     in several rows, it `combines` them first.
     """
+    rows = _item_rows(answer, table, matches, combines=combines)
+    if answer.final is Final.QUANTILE:
+        ranked = _RANKED.format(*answer.states)
+        return f"SELECT {_quantile(answer)} FROM (SELECT *, {ranked} FROM ({rows}))"
+    if answer.final in (Final.SUM_ITEMS, Final.MEAN_ITEMS):
+        return f"SELECT {_over_numbers(answer, table.item.type)} FROM ({rows})"
+    return f"SELECT {_fill(answer)} FROM ({rows})"
+
+
+def _item_rows(answer: Answer, table: Table, matches: Sequence[str], *, combines: bool) -> str:
+    """Return the query for the items of the row called `GROUP`, with their states."""
     same = [
         f"i.{quote(key.name)} IS NOT DISTINCT FROM {GROUP}.{quote(key.name)}"
         for key in table.groups
@@ -109,13 +144,7 @@ def items_text(answer: Answer, table: Table, matches: Sequence[str], *, combines
         selected, group_by = [f"i.{item} AS item", *combined], f" GROUP BY i.{item}"
     tests = [*same, *matches]
     where = f" WHERE {' AND '.join(tests)}" if tests else ""
-    rows = f"SELECT {', '.join(selected)} FROM {physical(table.name)} AS i{where}{group_by}"
-    if answer.final is Final.QUANTILE:
-        ranked = _RANKED.format(*answer.states)
-        return f"SELECT {_quantile(answer)} FROM (SELECT *, {ranked} FROM ({rows}))"
-    if answer.final in (Final.SUM_ITEMS, Final.MEAN_ITEMS):
-        return f"SELECT {_over_numbers(answer, table.item.type)} FROM ({rows})"
-    return f"SELECT {_fill(answer)} FROM ({rows})"
+    return f"SELECT {', '.join(selected)} FROM {physical(table.name)} AS i{where}{group_by}"
 
 
 def _fill(answer: Answer) -> str:
@@ -140,7 +169,7 @@ def _over_numbers(answer: Answer, item: DataType) -> str:
         # In the order of the items: doubles then always add up to the same.
         total = "sum(CAST(item AS DOUBLE) ORDER BY item)"
     if answer.final is Final.SUM_ITEMS:
-        return f"CAST({total} AS {answer.type.duckdb})"
+        return f"TRY_CAST({total} AS {answer.type.duckdb})"
     if answer.type.kind == "DECIMAL":
         exact = f"headrace.exact_average({total}, count(*), {answer.type.scale})"
         return f"CAST({exact} AS {answer.type.duckdb})"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from headrace.aggregates.words import Merge
 from headrace.plan.tables import TableColumn
 
-__all__ = ["combine", "differs", "merge"]
+__all__ = ["combine", "differs", "is_rounded", "merge"]
 
 # Either state may be NULL: nothing was added.
 _ADD = "coalesce({old} + {new}, {old}, {new})"
@@ -147,6 +147,11 @@ def differs(column: TableColumn, old: str, new: str) -> str:
     if column.merge is None:
         return _Merging.differs.format(old=old, new=new)
     return _of(column).differs.format(old=old, new=new)
+
+
+def is_rounded(column: TableColumn) -> bool:
+    """Whether the cut into turns may show in a state, within what rounding leaves."""
+    return column.merge is not None and _of(column).differs != _Merging.differs
 
 
 def _of(column: TableColumn) -> _Merging:

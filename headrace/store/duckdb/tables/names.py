@@ -1,6 +1,8 @@
 """Names in DuckDB: everything of ours is in the schema `headrace`."""
 
-__all__ = ["GROUP", "physical", "quote", "watermark_of"]
+from headrace.plan.tables import ERRORS
+
+__all__ = ["GROUP", "errors_of", "physical", "quote", "watermark_of"]
 
 #: The name of the view's own rows where a final looks up their items.
 GROUP = "g"
@@ -14,6 +16,11 @@ def quote(name: str) -> str:
 def physical(table_name: str) -> str:
     """Return the qualified name of a physical table."""
     return f"headrace.{quote(table_name)}"
+
+
+def errors_of(view: str) -> str:
+    """Return the qualified name of the errors that readers of a view see."""
+    return f"main.{quote(f'{view}.{ERRORS}')}"
 
 
 def watermark_of(view: str, version: str) -> str:

@@ -1,22 +1,27 @@
-"""What readers see of a state table: the SQL behind a view's public name."""
+"""What readers see of a state table: the SQL behind a view's public name, and behind its errors."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from headrace.plan.tables import EVENTS, Table
-from headrace.store.duckdb.expressions.terms import term_text
-from headrace.store.duckdb.tables.finals import final_text, items_text
+from headrace.plan.terms import Cause
+from headrace.store.duckdb.expressions.failing import Asked, Names, ask
+from headrace.store.duckdb.tables.finals import final_fails, final_text, items_fail, items_text
 from headrace.store.duckdb.tables.names import GROUP, quote, watermark_of
 from headrace.store.duckdb.tables.placing import Placing, placing_of
 
 __all__ = ["Shown", "live", "shown_at"]
+
+_SAID_CHARACTERS = 200  # of an expression, where an error names it
 
 
 @dataclass(frozen=True)
 class Shown:
     """A table as it is read: outputs, `_events` and `_closed`, from rows that a condition takes.
 
-    Which rows have left is as the ledger's W says, which rows are closed as `watermark`, SQL, does.
+    A row on which an expression fails is not shown; `errors` says why. Which rows have left is as
+    the ledger's W says, which rows are closed as `watermark`, SQL, does.
     """
 
     table: Table
@@ -38,18 +43,37 @@ class Shown:
         return self.placing.keys(self.table)
 
     @cached_property
-    def references(self) -> dict[str, str]:
+    def references(self) -> Mapping[str, str]:
         """SQL for every name that a term may refer to."""
-        found = {column.name: column.name for column in self.table.columns}
-        found |= self.placing.references
+        return self._names.texts
+
+    @cached_property
+    def _names(self) -> Names:
+        texts = {column.name: column.name for column in self.table.columns}
+        texts |= self.placing.references
+        faults: dict[str, tuple[Cause, str]] = {}
         for answer in self.table.answers:
             if answer.items is None:
-                found[answer.name] = final_text(answer, self.table)
+                texts[answer.name] = final_text(answer, self.table)
+                fault = final_fails(answer)
             else:
                 items = self.table.child(answer.items)
                 matches, combines = self.placing.item_matches(), self.placing.combines_items
-                found[answer.name] = items_text(answer, items, matches, combines=combines)
-        return found
+                texts[answer.name] = items_text(answer, items, matches, combines=combines)
+                fault = items_fail(answer, items, matches, combines=combines)
+            if fault is not None:
+                faults[answer.name] = Cause.SUM, fault
+        queries = frozenset(each.name for each in self.table.answers if each.items is not None)
+        return Names(texts, faults, queries)
+
+    @cached_property
+    def _outputs(self) -> tuple[Asked, ...]:
+        return tuple(ask(output.term, self._names) for output in self.table.outputs)
+
+    @cached_property
+    def _having(self) -> Asked | None:
+        having = self.table.having
+        return None if having is None else ask(having.term, self._names)
 
     @property
     def closed(self) -> str:
@@ -59,32 +83,92 @@ class Shown:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """What is selected."""
+        asked = zip(self.table.outputs, self._outputs, strict=True)
         if self.table.placement.appends:
-            outputs = [
-                f"{term_text(output.term, self.references)[1:-1]} AS {quote(output.name)}"
-                for output in self.table.outputs
-            ]
+            outputs = [f"{each.value[1:-1]} AS {quote(output.name)}" for output, each in asked]
             return (*outputs, f"CAST(1 AS BIGINT) AS {EVENTS}", self.closed)
-        references = self.references
         outputs = [
-            f"CAST({term_text(output.term, references)} AS {output.type.duckdb}) "
-            f"AS {quote(output.name)}"
-            for output in self.table.outputs
+            f"CAST({each.value} AS {output.type.duckdb}) AS {quote(output.name)}"
+            for output, each in asked
         ]
         return (*outputs, EVENTS, self.closed)
 
     @cached_property
     def condition(self) -> str:
         """The WHERE clause of the rows that are shown; empty where all are."""
-        if self.table.having is None:
-            return ""
-        return f" WHERE {term_text(self.table.having, self.references)}"
+        conditions = [] if self._having is None else [self._having.value]
+        conditions += [f"NOT {test}" for test in _all_tests([*self._conditions(), *self._outputs])]
+        if len(conditions) == 1:
+            return f" WHERE {conditions[0]}"
+        return f" WHERE {' AND '.join(f'({each})' for each in conditions)}" if conditions else ""
+
+    def _conditions(self) -> list[Asked]:
+        return [] if self._having is None else [self._having]
 
     @property
     def select(self) -> str:
         """The whole query."""
-        source = f"{self.source} AS {GROUP}" if self.table.children else self.source
-        return f"SELECT {', '.join(self.columns)} FROM {source}{self.condition}"
+        return f"SELECT {', '.join(self.columns)} FROM {self._from}{self.condition}"
+
+    @property
+    def _from(self) -> str:
+        return f"{self.source} AS {GROUP}" if self.table.children else self.source
+
+    @property
+    def errors(self) -> str:
+        """The query for the rows on which an expression fails: their keys, and the error.
+
+        HAVING is asked first, then the outputs in their order: the first that fails is told.
+        """
+        keys = _distinct([part.name for part in self.table.key])
+        columns = [
+            f"{self.references[part.reference]} AS {quote(name)}"
+            for part, name in zip(self.table.key, keys, strict=True)
+        ]
+        error = "_error" if "error" in map(str.lower, keys) else "error"
+        said = list(self._said())
+        if not said:
+            none = ", ".join([*columns, f"CAST(NULL AS VARCHAR) AS {error}"])
+            return f"SELECT {none} FROM {self._from} WHERE false"
+        cases = " ".join(f"WHEN {test} THEN {_literal(text)}" for test, text in said)
+        fails = " OR ".join(_all_tests(self._outputs))
+        if self._having is not None:
+            shown = f"({self._having.value}) AND ({fails})" if fails else "false"
+            fails = " OR ".join([*_all_tests([self._having]), f"({shown})"])
+        columns.append(f"CASE {cases} END AS {error}")
+        return f"SELECT {', '.join(columns)} FROM {self._from} WHERE {fails}"
+
+    def _said(self) -> Iterator[tuple[str, str]]:
+        """Yield each test whether an expression fails, and what is said then."""
+        having = self.table.having
+        asked = [] if having is None else [("HAVING", having.said, self._having)]
+        asked += [
+            (output.name, output.said, each)
+            for output, each in zip(self.table.outputs, self._outputs, strict=True)
+        ]
+        for name, said, each in asked:
+            for cause, test in each.fails.items() if each is not None else ():
+                short = said[:_SAID_CHARACTERS] + ("..." if len(said) > _SAID_CHARACTERS else "")
+                yield test, f"{name}: {short} fails{f': {cause}' if cause else ''}"
+
+
+def _all_tests(asked: Iterable[Asked]) -> list[str]:
+    """Return all tests of expressions, each once."""
+    return list(dict.fromkeys(test for each in asked for test in each.fails.values()))
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Return names that differ; a key that is not selected may have the name of another."""
+    found: list[str] = []
+    for name in names:
+        while name.lower() in map(str.lower, found):
+            name += "_"
+        found.append(name)
+    return found
+
+
+def _literal(text: str) -> str:
+    return f"'{text.replace(chr(39), chr(39) * 2)}'"
 
 
 @lru_cache(maxsize=1024)

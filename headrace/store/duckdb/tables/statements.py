@@ -4,16 +4,22 @@ from collections.abc import Sequence
 
 from headrace.plan.tables import Table
 from headrace.store.duckdb.tables import merging
-from headrace.store.duckdb.tables.names import physical, quote
+from headrace.store.duckdb.tables.names import errors_of, physical, quote
 from headrace.store.duckdb.tables.reading import live
 
-__all__ = ["create", "merge", "show", "trim"]
+__all__ = ["create", "create_errors", "merge", "show", "show_errors", "trim"]
 
 
 def create(table: Table) -> str:
     """Make the physical table unless it is there."""
     columns = ", ".join(f"{quote(column.name)} {column.type.duckdb}" for column in table.columns)
     return f"CREATE TABLE IF NOT EXISTS {physical(table.name)} ({columns})"
+
+
+def create_errors(table: Table) -> str:
+    """Make the relation of a table's errors; the tables of its items have to be there."""
+    assert table.errors_name is not None
+    return f"CREATE OR REPLACE VIEW {physical(table.errors_name)} AS {live(table).errors}"
 
 
 def trim(table: Table, delta: str) -> str:
@@ -68,8 +74,16 @@ def _entering(table: Table, delta: str) -> str:
 
 
 def show(table: Table) -> str:
-    """Give a table its public name: a swap is this one statement."""
+    """Give a table its public name: a swap is this one statement, and the next."""
     return f"CREATE OR REPLACE VIEW main.{quote(table.view)} AS {live(table).select}"
+
+
+def show_errors(table: Table) -> str:
+    """Give the errors of a table their public name; where it has none, take that away."""
+    errors = errors_of(table.view)
+    if table.errors_name is None:
+        return f"DROP VIEW IF EXISTS {errors}"
+    return f"CREATE OR REPLACE VIEW {errors} AS FROM {physical(table.errors_name)}"
 
 
 def merge(table: Table, delta: str) -> str:

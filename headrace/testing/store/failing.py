@@ -1,0 +1,85 @@
+"""The store's suite: rows on which an expression over their aggregates fails."""
+
+# ruff: noqa: D102 (the name of a test is its sentence)
+
+from typing import Any
+
+from headrace.aggregates.words import Merge
+from headrace.plan.tables import Having, KeyPart, Output, Table, TableColumn
+from headrace.plan.terms import Literal, Operation, Operator, Reference
+from headrace.schema.types import parse_type
+from headrace.store.base import Store
+from headrace.testing.store.samples import StoreSuite, delta, planned, turn_of
+from headrace.time.placement import Forever
+
+__all__ = ["FailingContract"]
+
+_BIGINT, _DOUBLE, _STRING = map(parse_type, ("BIGINT", "DOUBLE", "STRING"))
+_EVENTS = Reference("_events", _BIGINT)
+
+
+def _literal(number: int) -> Literal:
+    return Literal(str(number), type=_BIGINT)
+
+
+def _share(total: int, less: int) -> Operation:
+    """Return `total / (_events - less)`."""
+    by = Operation(Operator.SUBTRACT, (_EVENTS, _literal(less)), _BIGINT)
+    return Operation(Operator.DIVIDE, (_literal(total), by), _DOUBLE)
+
+
+def _shares(version: str = "v1", *, less: int = 2) -> Table:
+    """Return a table by `k` whose rows fail where as many records were counted, or three."""
+    columns = (TableColumn("k", _STRING), TableColumn("_events", _BIGINT, Merge.COUNT))
+    above = Operation(Operator.GREATER, (_share(6, 3), _literal(-9)), parse_type("BOOLEAN"))
+    return Table(
+        "shares",
+        version,
+        columns,
+        Forever(),
+        outputs=(
+            Output("k", Reference("k", _STRING), _STRING, "k"),
+            Output("share", _share(6, less), _DOUBLE, "6 / (n - 2)"),
+        ),
+        having=Having(above, "6 / (n - 3) > -9"),
+        key=(KeyPart("k", "k", _STRING),),
+    )
+
+
+def _read(store: Store, name: str) -> list[dict[str, Any]]:
+    with store.open() as snapshot:
+        rows: list[dict[str, Any]] = snapshot.query(f'SELECT * FROM "{name}"').to_pylist()
+    return sorted(rows, key=str)
+
+
+class FailingContract(StoreSuite):
+    """Reading never fails: rows that do are errors, until their states change."""
+
+    def test_a_row_that_fails_is_an_error_until_its_states_change(self, store: Store) -> None:
+        table = _shares()
+        epoch = self.begin(store, table)
+        rows = delta(table, ("a", 1), ("b", 2), ("c", 3))
+        store.commit(turn_of(planned(epoch, 1), {table: (rows,)}))
+        assert [(row["k"], row["share"]) for row in _read(store, "shares")] == [("a", -6.0)]
+        assert _read(store, "shares.errors") == [
+            {"k": "b", "error": "share: 6 / (n - 2) fails: division by zero"},
+            {"k": "c", "error": "HAVING: 6 / (n - 3) > -9 fails: division by zero"},
+        ]
+        with store.open() as snapshot:
+            assert snapshot.error_rows([table.name, "other"]) == {table.name: 2}
+        rows = delta(table, ("a", 1), ("b", 2))
+        store.commit(turn_of(planned(epoch, 2), {table: (rows,)}))
+        assert [row["k"] for row in _read(store, "shares")] == ["b"]
+        assert [row["k"] for row in _read(store, "shares.errors")] == ["a", "c"]
+
+    def test_errors_are_swapped_with_their_view(self, store: Store) -> None:
+        table, edited = _shares(), _shares("v2", less=4)
+        epoch = self.begin(store, table)
+        rows = delta(table, ("b", 2), ("d", 4))
+        store.commit(turn_of(planned(epoch, 1), {table: (rows,)}))
+        unit = self.build(store, epoch, edited, rows=delta(edited, ("b", 2), ("d", 4)))
+        assert [row["k"] for row in _read(store, "shares.errors")] == ["b"]
+        store.show(epoch, unit, [edited])
+        assert [row["k"] for row in _read(store, "shares.errors")] == ["d"]
+        with store.open() as snapshot:
+            assert snapshot.error_rows([table.name, edited.name]) == {edited.name: 1}
