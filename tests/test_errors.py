@@ -14,6 +14,7 @@ import pytest
 
 from headrace import errors
 from headrace.errors import HeadraceError, MergeFailed, QueryRefused, StoreError, ViewFailed
+from headrace.ledger.following import Followers
 from headrace.store.duckdb.errors import translate
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.store.samples import counts, delta, holding, planned, turn_of
@@ -149,7 +150,15 @@ def test_a_closed_store_answers_with_our_errors_too(tmp_path: Path) -> None:
             snapshot.manifests,
             snapshot.state_bytes,
             snapshot.sinks,
-            snapshot.emission_rows,
+            snapshot.waiting_changes,
+            snapshot.kept_changes,
+            snapshot.shown,
+            lambda: snapshot.token("v"),
+            lambda: store.set_followers(1, Followers(), {}),
+            lambda: store.follow("l", "v"),
+            lambda: store.unfollow("l"),
+            lambda: store.told({}),
+            lambda: store.begin_publishing([]),
             snapshot.void_markers,
             snapshot.store_id,
             lambda: snapshot.progress("main"),

@@ -69,6 +69,8 @@ def test_a_view_is_edited_while_some_of_its_rows_fail() -> None:
         for by in ("(count(*) - 1)", MENDED):  # and here b's does
             h.restart(project("every 1 hour", by))
             drain(h)
+            h.wall("+1 hour")
+            drain(h)
             assert_told(h, "ratio", "few")
         for view in ("ratio", "few"):
             assert [(each.unit, each.reason) for each in versions(h, view)] == [("main", "")]

@@ -20,6 +20,7 @@ from headrace.schema.envelopes import MODES
 from headrace.serve.values import plain
 from headrace.sinks.publishing import Publisher
 from headrace.store.base import Store
+from headrace.store.duckdb.changes import keeping
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.log.suite import rows
 from headrace.testing.store.changing import PLACEMENTS, History
@@ -65,7 +66,10 @@ def held(log: EmbeddedLog, mode: str) -> Counter[str]:
 @pytest.mark.soak
 @pytest.mark.parametrize("emit", ["changes", "every", "final"])
 @pytest.mark.parametrize("kind", PLACEMENTS)
-def test_what_sinks_hold_is_the_view(tmp_path: Path, kind: str, emit: str) -> None:
+def test_what_sinks_hold_is_the_view(
+    tmp_path: Path, kind: str, emit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "COMPACT_ROWS", 5)
     if emit == "final" and kind == "forever":
         return  # no row is ever final
     for case in range(times(1)):

@@ -36,8 +36,10 @@ SCHEMA = (
     # what those of the version before were.
     """CREATE TABLE headrace.shown (
         view VARCHAR, version VARCHAR, since BIGINT, relation VARCHAR, same BOOLEAN)""",
-    # Views that are followed: all their changes after the commit `since` are kept.
-    "CREATE TABLE headrace.followed (view VARCHAR, since BIGINT, always BOOLEAN)",
+    # Views that are followed: all their changes after the commit `since` are kept. Before the
+    # commit `readable` those of several commits are one (changes/compacting.py).
+    """CREATE TABLE headrace.followed (
+        view VARCHAR, since BIGINT, always BOOLEAN, readable BIGINT)""",
     # A sink has all changes up to the commit `told`; `until` and `first` are as in SinkState.
     """CREATE TABLE headrace.sinks (
         sink VARCHAR, view VARCHAR, topic VARCHAR, mode VARCHAR, emit VARCHAR, key VARCHAR[],

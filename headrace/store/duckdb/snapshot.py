@@ -300,7 +300,8 @@ class DuckDBSnapshot:
         kept: dict[str, KeptChanges] = {}
         sinks = Counter(state.sink.view for state in self.sinks())
         leases = Counter(view for view, _ in read_leases(self._fetch).values())
-        for view, since, always in self._fetch("FROM headrace.followed ORDER BY view"):
+        followed = "SELECT view, since, always FROM headrace.followed ORDER BY view"
+        for view, since, always in self._fetch(followed):
             rows = 0
             for shown in read_shown(self._fetch, view):
                 rows += int(self._fetch(f"SELECT count(*) FROM {shown.changes}")[0][0])

@@ -185,7 +185,7 @@ def _follow(file: DuckDBFile, view: str, commit: int, *, always: bool) -> None:
             _drop_changes(file, view)
         return
     if not known:
-        file.insert("headrace.followed", [[view, commit, always]])
+        file.insert("headrace.followed", [[view, commit, always, commit]])
     elif known[0][0] != always:
         file.run("UPDATE headrace.followed SET always = ? WHERE view = ?", [always, view])
     for shown in read_shown(file.rows, view)[-1:]:

@@ -11,6 +11,7 @@ from headrace.errors import TokenTooOld
 from headrace.ledger.entries import Commit, Owner
 from headrace.ledger.following import Changed, ChangeLimits, Followers, Token, relation_of
 from headrace.plan.tables import Table
+from headrace.store.duckdb.changes.compacting import compact
 from headrace.store.duckdb.changes.following import (
     FollowedView,
     add_lease,
@@ -29,6 +30,9 @@ from headrace.store.duckdb.file import DuckDBFile
 
 __all__ = ["ChangeKeeping"]
 
+# Changes of a view whose sinks are told now and then: more than this, and twice as many as the last
+# time, are made fewer.
+COMPACT_ROWS = 100_000
 # Between two looks at what readers with a lease have; sinks are looked at when they are told.
 _PRUNE_COMMITS = 16
 
@@ -41,6 +45,7 @@ class ChangeKeeping:
         self._limits = ChangeLimits()
         self._followed: dict[str, FollowedView] | None = None
         self._leases: dict[str, tuple[str, int]] | None = None
+        self._added: dict[str, int] = {}  # changes since a view's were made fewer
 
     def forget(self) -> None:
         """Read anew who follows: it changed."""
@@ -99,12 +104,24 @@ class ChangeKeeping:
         """Write the changes of a turn; return which views changed. MergeFailed."""
         changed = []
         for maker in makers:
-            if maker.finish():
+            if count := maker.finish():
                 changed.append(maker.table.view)
                 self.measure(maker.table, maker.commit)
+                self._compact(maker.table.view, count, maker.commit)
             if maker.commit % _PRUNE_COMMITS == 0 and self.followed[maker.table.view].is_measured:
                 self.prune([maker.table.view])
         return frozenset(changed)
+
+    def _compact(self, view: str, count: int, commit: int) -> None:
+        followed = self.followed[view]
+        if followed.always or all(state.sink.emit != "every" for state in followed.sinks):
+            return
+        self._added[view] = self._added.get(view, 0) + count
+        if self._added[view] > COMPACT_ROWS:
+            told = [told for of, told in self.leases.values() if of == view]
+            [shown] = read_shown(self._file.rows, view)[-1:]
+            left = compact(self._file, followed, shown, min([commit, *told]))
+            self._added[view] = -left
 
     def measure(self, table: Table, commit: int) -> None:
         """Note how large the changes of a commit are. MergeFailed: too large for a sink."""

@@ -12,7 +12,7 @@ from headrace.schema.relations import Relation
 from headrace.store.duckdb.changes.layout import columns_of, first_table
 from headrace.store.duckdb.changes.shown import Rows, ShownVersion, read_shown, version_at
 
-__all__ = ["NetChanges", "net_changes"]
+__all__ = ["NetChanges", "net_changes", "net_query"]
 
 #: Room for the changes of a commit where the order of changes is one number.
 _PLACES = 1 << 36
@@ -38,7 +38,7 @@ def net_changes(rows: Rows, state: SinkState, head: int) -> Iterator[NetChanges]
     is_final = state.sink.emit == "final"
     if state.first is not None and at is not None:
         relation = shown[at].relation
-        sql = _net(first_table(state.sink.topic), relation, "true", state.told)
+        sql = net_query(first_table(state.sink.topic), relation, "true", state.told)
         yield NetChanges(sql, state.first, 0, relation, relation, shown[at].version, is_first=True)
     told = state.told
     if at is None:  # readers saw no version of the view yet
@@ -65,7 +65,7 @@ def _of_version(
         return
     between = f"_commit > {told} AND _commit <= {last}"
     if state.sink.emit == "every":
-        sql = _net(version.changes, relation, between, told)
+        sql = net_query(version.changes, relation, between, told)
         yield NetChanges(sql, last, 0, relation, relation, version.version)
         return
     # Closed rows only: those that are closed and leave in one commit are told of both.
@@ -73,11 +73,11 @@ def _of_version(
     found = rows(f"SELECT DISTINCT {steps} FROM {version.changes} WHERE {between} ORDER BY ALL", [])
     for commit, step in found:
         condition = f"_commit = {commit}" + (f" AND _step = {step}" if is_final else "")
-        sql = _net(version.changes, relation, condition, told, is_final=is_final)
+        sql = net_query(version.changes, relation, condition, told, is_final=is_final)
         yield NetChanges(sql, commit, step, relation, relation, version.version)
 
 
-def _net(
+def net_query(
     name: str, relation: Relation, condition: str, told: int, *, is_final: bool = False
 ) -> str:
     """Return the query for what changes of one table amount to, key by key."""

@@ -112,7 +112,8 @@ def _check(rows: Rows, shown: list[ShownVersion], view: str, after: Token) -> tu
     if not shown:
         raise TokenRefused(f"there is no view {view} that readers see; {_BEGIN_ANEW}")
     store_id, head, since = rows(
-        "SELECT store_id, commits, (SELECT since FROM headrace.followed WHERE view = ?) "
+        "SELECT store_id, commits, "
+        "(SELECT greatest(since, readable) FROM headrace.followed WHERE view = ?) "
         "FROM headrace.engine",
         [view],
     )[0]
