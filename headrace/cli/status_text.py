@@ -74,7 +74,14 @@ def all_details(found: Json, *, width: int | None = None) -> "Group":
         version = sink["version"] or "no version yet"
         parts.append(
             f"sink {sink['name']}: told of {sink['view']}@{version}, writes {sink['topic']} "
-            f"({sink['mode']})"
+            f"({sink['mode']}), {counted(sink['rows'], 'row')} waiting"
+        )
+    for each in found["changes"]:
+        kept = [counted(each["sinks"], "sink"), counted(each["readers"], "reader")]
+        kept += ["always"] if each["always"] else []
+        parts.append(
+            f"changes of {each['view']}: {counted(each['rows'], 'row')} kept since commit "
+            f"{each['since']} for {', '.join(kept)}"
         )
     parts += [
         f"outbox: {counted(found['outbox_records'], 'record')} waiting",

@@ -112,6 +112,18 @@ class SinkStatus:
 
 
 @dataclass(frozen=True)
+class ChangesStatus:
+    """Changes of a view that are kept after the commit `since`, and for whom."""
+
+    view: str
+    since: int
+    rows: int
+    sinks: int
+    readers: int  # with a lease
+    always: bool
+
+
+@dataclass(frozen=True)
 class OperatorStatus:
     """What a keyed step remembers for a unit: entries, and the files that hold them."""
 
@@ -163,6 +175,7 @@ class Status:
     warnings: tuple[str, ...] = ()  # what may make an answer surprise, in sentences
     engine: EngineStatus | None = None  # None: none runs
     definitions: Drift | None = None  # None: those on disk are those that the ledger holds
+    changes: tuple[ChangesStatus, ...] = ()  # of views that are followed
 
     def to_json(self) -> dict[str, Any]:
         """Return the same under the same names, as JSON takes it: raw numbers."""
@@ -277,6 +290,10 @@ def take_status(
         ),
         engine,
         definitions,
+        tuple(
+            ChangesStatus(view, each.since, each.rows, each.sinks, each.leases, each.always)
+            for view, each in snapshot.kept_changes().items()
+        ),
     )
 
 

@@ -79,9 +79,9 @@ STATUS = Status(
     streams=(PAYMENTS,),
     views=(CUSTOMERS, SPEND, LOUD),
     units=(UnitStatus("main", 42, TURN), UnitStatus("view:loud@0a0b0c0d", 0, None)),
-    sinks=(SinkStatus("told", "spend_per_minute", "832db12c", "spend", "upsert"),),
+    sinks=(SinkStatus("told", "spend_per_minute", "832db12c", "spend", "upsert", 40, 2),),
     outbox_records=3,
-    emission_rows=0,
+    sink_rows=0,
     void_markers=0,
     bounds=Settings(),
     operators=(OperatorStatus("deduplicate", "payments", "main", 100000, 2400000, 3),),
@@ -164,7 +164,8 @@ ms per step: plan 6, read 47.4, stamp 1, step 0, fold 120.4, stage 0.7, commit
 unit view:loud@0a0b0c0d: no turn yet
 operator deduplicate of payments in main: 100,000 state rows, 2,400,000 bytes in
 3 files
-sink told: told of spend_per_minute@832db12c, writes spend (upsert)
+sink told: told of spend_per_minute@832db12c, writes spend (upsert), 2 rows
+waiting
 outbox: 3 records waiting
 sinks: 0 rows waiting
 written streams: 0 rows waiting
@@ -220,7 +221,7 @@ def test_warnings_stand_above_the_tables(capsys: pytest.CaptureFixture[str]) -> 
         engine=None,
         definitions=None,
         outbox_records=1,
-        emission_rows=2,
+        sink_rows=2,
         void_markers=1,
         warnings=(
             gone_text("payments", 1_234_567),

@@ -11,7 +11,7 @@ CREATE SINK a FROM v WITH (topc = 'x')
 -- error: case.sql:4:20: a sink takes a view by its name; write the query as CREATE MATERIALIZED VIEW, and the sink FROM that
 -- error: case.sql:5:22: the statement should end here, not AS; write ; between statements
 -- error: case.sql:6:1: sink a is fed by v, which is not a view
--- error: case.sql:6:28: CREATE SINK has no option topc (did you mean topic?); its options are topic, mode
+-- error: case.sql:6:28: CREATE SINK has no option topc (did you mean topic?); its options are topic, mode, key
 
 -- case: a view that is not there
 CREATE STREAM s (a INT);

@@ -223,8 +223,8 @@ SELECT card FROM payments
 CREATE MATERIALIZED VIEW v WITH (emit = 'changes', retention = '30 days', late = 'drop', mode = 'upsert',
   allowed_latenes = '1 day') AS
 SELECT card FROM payments
--- error: case.sql:1:90: CREATE MATERIALIZED VIEW has no option mode; its options are allowed_lateness, late, retention, time_zone, emit
--- error: case.sql:2:3: CREATE MATERIALIZED VIEW has no option allowed_latenes (did you mean allowed_lateness?); its options are allowed_lateness, late, retention, time_zone, emit
+-- error: case.sql:1:90: CREATE MATERIALIZED VIEW has no option mode; its options are allowed_lateness, late, retention, time_zone, emit, changes
+-- error: case.sql:2:3: CREATE MATERIALIZED VIEW has no option allowed_latenes (did you mean allowed_lateness?); its options are allowed_lateness, late, retention, time_zone, emit, changes
 
 -- case: HAVING without groups
 CREATE MATERIALIZED VIEW v AS

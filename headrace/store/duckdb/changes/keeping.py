@@ -109,7 +109,7 @@ class ChangeKeeping:
                 self.measure(maker.table, maker.commit)
                 self._compact(maker.table.view, count, maker.commit)
             if maker.commit % _PRUNE_COMMITS == 0 and self.followed[maker.table.view].is_measured:
-                self.prune([maker.table.view])
+                self.prune(maker.table.view)
         return frozenset(changed)
 
     def _compact(self, view: str, count: int, commit: int) -> None:
@@ -190,12 +190,13 @@ class ChangeKeeping:
                 [commit, topic],
             )
             self._file.run(f"DROP TABLE IF EXISTS {first_table(topic)}")
-        self.prune(sorted(set(views.values())))
+        for name in set(views.values()):
+            self._added.pop(name, None)
+            self.prune(name)
 
-    def prune(self, views: Sequence[str]) -> None:
-        """Drop changes of views that every follower has; end the leases that are too old."""
-        for view in views:
-            leases = {lease: told for lease, (of, told) in self.leases.items() if of == view}
-            for ended in prune(self._file, view, leases, self._limits):
-                del self.leases[ended]
-                self.forget()
+    def prune(self, view: str) -> None:
+        """Drop changes of a view that every follower has; end the leases that are too old."""
+        leases = {lease: told for lease, (of, told) in self.leases.items() if of == view}
+        for ended in prune(self._file, view, leases, self._limits):
+            del self.leases[ended]
+            self.forget()
