@@ -59,9 +59,8 @@ class SinkEmitter:
         table = self.emission.table
         touched, keys = self._name("touched"), keys_of(table)
         find_touched(self.file, table, deltas, touched)
-        source = live(table).source
-        for condition in self._moved():
-            self.file.run(f"INSERT INTO {touched} SELECT {keys} FROM {source} WHERE {condition}")
+        for moved in self._moved():
+            self.file.run(f"INSERT INTO {touched} SELECT {keys} FROM {moved}")
         if self.emission.when is not When.NOW:
             waiting = _make_waiting(self.file, table, self.emission.topic)
             self.file.run(
@@ -115,17 +114,18 @@ class SinkEmitter:
             self.file.run(f"DELETE FROM {waiting}")
 
     def _moved(self) -> list[str]:
-        """Return the tests for rows that change because W moves: they close, or they leave."""
-        placing = placing_of(self.emission.table)
+        """Return the keys of rows that change because W moves: they close, or they leave."""
+        table = self.emission.table
+        placing = placing_of(table)
         before, after = self.emission.before_us, self.emission.after_us
         if after in (before, NEVER):
             return []
         shifts = [0]
-        if self.emission.table.retention_us is not None:
-            shifts.append(self.emission.table.retention_us)
+        if table.retention_us is not None:
+            shifts.append(table.retention_us)
         first = MIN_EDGE_US if before == NEVER else before
-        tests = [placing.closing(first - each, after - each) for each in shifts]
-        return [test for test in tests if test is not None]
+        found = [placing.ending(table, first - each, after - each) for each in shifts]
+        return [each for each in found if each is not None]
 
     def _take_images(self, when: str, shown: Shown) -> None:
         touched, closed = self._name("touched"), _closed(self.emission.final)
@@ -160,7 +160,7 @@ def take_known(file: DuckDBFile, table: Table, topic: str, into: str, *, final: 
 def let_wait(file: DuckDBFile, table: Table, topic: str) -> None:
     """Let all rows of a view wait for a sink that knows none of them."""
     waiting = _make_waiting(file, table, topic)
-    rows = f"SELECT {keys_of(table)}, NULL, NULL FROM {live(table).source}"
+    rows = f"SELECT {keys_of(table)}, NULL, NULL FROM {placing_of(table).all_keys(table)}"
     file.run(f"INSERT INTO {waiting} {rows}")
 
 

@@ -12,7 +12,7 @@ from headrace.store.duckdb.emission.json import json_object
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import GROUP, quote
 from headrace.store.duckdb.tables.reading import Shown, live
-from headrace.store.duckdb.tables.touching import key_names, keys_of
+from headrace.store.duckdb.tables.touching import key_names, keys_of, source_among
 
 __all__ = ["open_keys", "take_images"]
 
@@ -20,12 +20,13 @@ __all__ = ["open_keys", "take_images"]
 _ROW_FAULTS = (duckdb.DataError, duckdb.InvalidInputException)
 _META = ((EVENTS, parse_type("BIGINT")), ("_closed", parse_type("BOOLEAN")))
 _CHOSEN = "temp.__chosen"
+_ALL = "temp.__all_keys"
 
 
 def open_keys(table: Table) -> str:
     """Return a query for the keys of rows that are not closed; nothing else of them is read."""
     shown = live(table)
-    rows = f"SELECT {keys_of(table)}, {shown.closed} FROM {shown.source} AS {GROUP}"
+    rows = f"SELECT {keys_of(table)}, {shown.closed} FROM {shown.placing.all_keys(table)}"
     return f"SELECT {', '.join(key_names(table))} FROM ({rows}) WHERE NOT _closed"
 
 
@@ -45,10 +46,13 @@ def take_images(
     """
     try:
         source = f"{shown.source} AS {GROUP}"
+        if among is None and shown.table.placement.overlaps:
+            # As later images are made: what is retracted must equal what was told, every digit.
+            everything = shown.placing.all_keys(shown.table)
+            file.run(f"CREATE TEMP TABLE {_ALL} AS SELECT {keys_of(shown.table)} FROM {everything}")
+            among = _ALL
         if among is not None:
-            bounds = _bounds(file, shown, among)
-            source = f"(SELECT * FROM {shown.source}{bounds}) AS {GROUP}"
-            source += f" SEMI JOIN {among} AS x ON {_matches(shown)}"
+            source = f"{source_among(file, shown.table, among)} AS {GROUP}"
         if but is not None:
             source += f" ANTI JOIN {but} AS x ON {_matches(shown)}"
         if shown.condition and (among or but):
@@ -56,7 +60,8 @@ def take_images(
             file.run(f"CREATE TEMP TABLE {_CHOSEN} AS SELECT {GROUP}.* FROM {source}")
             source = f"{_CHOSEN} AS {GROUP}"
         file.run(f"CREATE TEMP TABLE {into} AS {_images(shown, source, closed=closed)}")
-        file.run(f"DROP TABLE IF EXISTS {_CHOSEN}")
+        for name in (_CHOSEN, _ALL):
+            file.run(f"DROP TABLE IF EXISTS {name}")
     except _ROW_FAULTS as error:
         view = shown.table.view
         raise MergeFailed(
@@ -84,16 +89,3 @@ def _images(shown: Shown, source: str, *, closed: bool | None) -> str:
         f"FROM (SELECT {columns} FROM {source}{shown.condition})"
         + ("" if closed is None else f" WHERE _closed = {closed}")
     )
-
-
-def _bounds(file: DuckDBFile, shown: Shown, among: str) -> str:
-    """Return a literal range for the place of what is looked for: DuckDB skips all else."""
-    growing = shown.placing.growing
-    if growing is None:
-        return ""
-    at = shown.keys.index(growing)
-    ends = [f"CAST({end}(__r{at}) AS VARCHAR)" for end in ("min", "max")]
-    low, high = file.rows(f"SELECT {', '.join(ends)} FROM {among}")[0]
-    if low is None:
-        return " WHERE false"
-    return f" WHERE {quote(growing)} BETWEEN '{low}' AND '{high}'"
