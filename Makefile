@@ -31,6 +31,7 @@ bench: $(INSTALLED)
 	$(BIN)/python bench/decode.py
 	$(BIN)/python bench/freshness.py
 	$(BIN)/python bench/views.py
+	$(BIN)/python bench/sinks.py
 	$(BIN)/python bench/idle.py
 	$(BIN)/python bench/start.py
 	$(BIN)/python bench/replay.py

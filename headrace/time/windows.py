@@ -86,6 +86,16 @@ class Cut:
         above = self.offset + ((highest - self.size - self.offset) // hop + 1) * hop
         return below + self.size, above
 
+    def ending(self, before_us: int, after_us: int) -> tuple[int, int]:
+        """Return the first and the last number of windows that end in `(before, after]`.
+
+        Of a time zone some more: its days are numbered here as if they began up to a day from UTC.
+        """
+        shift = self.offset if self.cumulative else self.offset + self.size
+        if self.zone is not None:
+            before_us, after_us = before_us // DAY_US - 1, after_us // DAY_US + 1
+        return (before_us - shift) // self.hop + 1, (after_us - shift) // self.hop
+
     def last_windows(self, panes: Numbers) -> Numbers:
         """Return the number of the last window that holds each pane."""
         if self.cumulative:

@@ -31,7 +31,7 @@ CREATE SINK a FROM v WITH (mode = 'upsrt');
 CREATE SINK b FROM v WITH (topic = 'no topic');
 CREATE SINK c FROM v WITH (topic = 'headrace.time');
 CREATE SINK d FROM v WITH (topic = 'v.dead')
--- error: case.sql:3:35: mode 'upsrt' is not known (did you mean upsert?); write 'upsert' (the newest row of a key, and a tombstone for one that is gone) or 'retract' (what no longer holds is sent too)
+-- error: case.sql:3:35: mode 'upsrt' is not known (did you mean upsert?); write 'upsert' (the newest row of a key, and a tombstone for one that is gone), 'retract' (what no longer holds is sent too) or 'debezium' (before, after and op)
 -- error: case.sql:4:36: topic 'no topic': a topic has 1 to 249 letters, digits, dots, underscores and dashes
 -- error: case.sql:5:36: topic headrace.time: topics that start with headrace. are reserved for the engine; choose another
 -- error: case.sql:6:1: sink d writes to v.dead, a side topic of this project; choose another topic
@@ -80,3 +80,23 @@ CREATE MATERIALIZED VIEW e WITH (emit = 'final') AS SELECT a, count(*) AS n FROM
 -- error: case.sql:4:41: `emit = 'every 0 seconds'` is not allowed; use `emit = 'changes'`
 -- error: case.sql:5:41: emit: '-1 second' is negative; write 0 or more
 -- error: case.sql:6:41: emit of e: without a window no row is ever final; write 'changes', or group by window(...)
+
+-- case: keys that a sink may not have
+CREATE STREAM s (a INT, b INT, c INT);
+CREATE MATERIALIZED VIEW v AS SELECT a, b, count(*) AS n FROM s GROUP BY a, b;
+CREATE MATERIALIZED VIEW rows AS SELECT a, b FROM s;
+CREATE SINK one FROM v WITH (key = 'A');
+CREATE SINK two FROM v WITH (key = 'a, ');
+CREATE SINK three FROM v WITH (key = 'a');
+CREATE SINK four FROM rows WITH (key = 'a', mode = 'upsert');
+CREATE SINK five FROM rows WITH (key = 'a', mode = 'retract');
+CREATE SINK six FROM v WITH (key = 'b, a, n')
+-- error: case.sql:4:1: sink one: its key 'A' is not a column of v (did you mean a?)
+-- error: case.sql:5:1: sink two: its key '' is not a column of v; it has a, b, n
+-- error: case.sql:6:1: sink three: in mode 'upsert' rows with the same key replace each other, and the key a lacks b, by which v groups; add it, or write mode = 'retract' or 'debezium', where keys need not be unique
+-- error: case.sql:7:1: sink four: the rows of rows are records, which only their place in the log tells apart, so in mode 'upsert' rows with the same a would replace each other; leave the key out, or write mode = 'retract' or 'debezium'
+
+-- case: changes that are kept when
+CREATE STREAM s (a INT);
+CREATE MATERIALIZED VIEW v WITH (changes = 'alway') AS SELECT a FROM s
+-- error: case.sql:2:44: changes 'alway' is not known (did you mean always?); write 'followed' (kept while somebody reads them) or 'always'

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from headrace.ledger.following import ChangeLimits, Followers, SinkEntry, SinkState
 from headrace.plan.tables import Table
-from headrace.store.duckdb.changes.images import images
+from headrace.store.duckdb.changes.images import take_images
 from headrace.store.duckdb.changes.layout import (
     META,
     columns_of,
@@ -147,11 +147,13 @@ def _make_first(
     order = ", ".join(f"k{at}" for at in range(len(table.key))) or "1"
     file.run(f"DROP TABLE IF EXISTS {first_table(topic)}")
     file.run(create_changes(first_table(topic), shown.relation))
+    take_images(file, live(table), "temp.__first")
     file.run(
         f"INSERT INTO {first_table(topic)} ({META}, {columns}) "
         f"SELECT {commit}, 0, row_number() OVER (ORDER BY {order}), {sign}, _closed, {columns} "
-        f"FROM ({images(live(table))}) WHERE {condition}"
+        f"FROM temp.__first WHERE {condition}"
     )
+    file.run("DROP TABLE temp.__first")
 
 
 def _forget_sink(file: DuckDBFile, state: SinkState) -> None:

@@ -7,26 +7,31 @@ tables of changes have them, and `_closed`.
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import GROUP, quote
 from headrace.store.duckdb.tables.reading import Shown
-from headrace.store.duckdb.tables.touching import key_names, keys_of
+from headrace.store.duckdb.tables.touching import key_names, keys_of, source_among
 
 __all__ = ["images", "take_images"]
 
 _CHOSEN = "temp.__chosen"
+_ALL = "temp.__all_keys"
 
 
 def take_images(file: DuckDBFile, shown: Shown, into: str, *, among: str | None = None) -> None:
     """Make a table of images: of all rows or, with `among`, of those whose keys it has."""
     source = f"{shown.source} AS {GROUP}"
+    if among is None and shown.table.placement.overlaps:
+        # As later images are made: what leaves must equal what came, every digit of it.
+        everything = shown.placing.all_keys(shown.table)
+        file.run(f"CREATE TEMP TABLE {_ALL} AS SELECT {keys_of(shown.table)} FROM {everything}")
+        among = _ALL
     if among is not None:
-        bounds = _bounds(file, shown, among)
-        source = f"(SELECT * FROM {shown.source}{bounds}) AS {GROUP}"
-        source += f" SEMI JOIN {among} AS x ON {_matches(shown)}"
+        source = f"{source_among(file, shown.table, among)} AS {GROUP}"
         if shown.condition:
             # A join is no obstacle to HAVING: the store evaluates it first, for all rows.
             file.run(f"CREATE TEMP TABLE {_CHOSEN} AS SELECT {GROUP}.* FROM {source}")
             source = f"{_CHOSEN} AS {GROUP}"
     file.run(f"CREATE TEMP TABLE {into} AS {images(shown, source)}")
-    file.run(f"DROP TABLE IF EXISTS {_CHOSEN}")
+    for name in (_CHOSEN, _ALL):
+        file.run(f"DROP TABLE IF EXISTS {name}")
 
 
 def images(shown: Shown, source: str | None = None) -> str:
@@ -39,22 +44,3 @@ def images(shown: Shown, source: str | None = None) -> str:
     outer = ", ".join([*key_names(table), *key, *outputs, "_closed"])
     rows = source or f"{shown.source} AS {GROUP}"
     return f"SELECT {outer} FROM (SELECT {inner} FROM {rows}{shown.condition})"
-
-
-def _matches(shown: Shown) -> str:
-    keys = enumerate(shown.keys)
-    matches = [f"{GROUP}.{quote(key)} IS NOT DISTINCT FROM x.__r{at}" for at, key in keys]
-    return " AND ".join(matches) or "true"
-
-
-def _bounds(file: DuckDBFile, shown: Shown, among: str) -> str:
-    """Return a literal range for the place of what is looked for: DuckDB skips all else."""
-    growing = shown.placing.growing
-    if growing is None:
-        return ""
-    at = shown.keys.index(growing)
-    ends = [f"CAST({end}(__r{at}) AS VARCHAR)" for end in ("min", "max")]
-    low, high = file.rows(f"SELECT {', '.join(ends)} FROM {among}")[0]
-    if low is None:
-        return " WHERE false"
-    return f" WHERE {quote(growing)} BETWEEN '{low}' AND '{high}'"

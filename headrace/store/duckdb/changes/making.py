@@ -46,9 +46,8 @@ class ChangeMaker:
         """Find the rows that the turn touches, and how they are now."""
         touched = f"temp.{self._name('touched')}"
         find_touched(self._file, self.table, deltas, touched)
-        keys, source = keys_of(self.table), live(self.table).source
-        for condition in self._moved():
-            self._file.run(f"INSERT INTO {touched} SELECT {keys} FROM {source} WHERE {condition}")
+        for moved in self._moved():
+            self._file.run(f"INSERT INTO {touched} SELECT {keys_of(self.table)} FROM {moved}")
         self._take("before", live(self.table))
 
     def close(self) -> None:
@@ -88,7 +87,7 @@ class ChangeMaker:
         take_images(self._file, shown, f"temp.{self._name(kind)}", among=touched)
 
     def _moved(self) -> list[str]:
-        """Return the tests for rows that change because W moves: they close, or they leave."""
+        """Return the keys of rows that change because W moves: they close, or they leave."""
         placing = placing_of(self.table)
         if self._after_us in (self._before_us, NEVER):
             return []
@@ -96,8 +95,9 @@ class ChangeMaker:
         if self.table.retention_us is not None:
             shifts.append(self.table.retention_us)
         first = MIN_EDGE_US if self._before_us == NEVER else self._before_us
-        tests = [placing.closing(first - each, self._after_us - each) for each in shifts]
-        return [test for test in tests if test is not None]
+        ends = [(first - each, self._after_us - each) for each in shifts]
+        found = [placing.ending(self.table, *each) for each in ends]
+        return [each for each in found if each is not None]
 
     def _some_close_and_leave(self) -> bool:
         retention_us = self.table.retention_us

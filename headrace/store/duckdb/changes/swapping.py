@@ -70,15 +70,13 @@ def end_swaps(file: DuckDBFile, swaps: Sequence[ShownSwap], commit: int) -> None
 
 
 def _note(file: DuckDBFile, swap: ShownSwap, commit: int, *, same: bool) -> None:
-    table, shown = swap.table, live(swap.table)
+    table, after = swap.table, f"{swap.kept}_after"
+    take_images(file, live(table), after)
     if not same:
+        _insert_all(file, table, after, commit, sign=1)
         if swap.before is not None:
-            _insert_all(file, swap.before, f"FROM {swap.kept}", commit, sign=-1)
-            file.run(f"DROP TABLE {swap.kept}")
-        _insert_all(file, table, f"FROM ({images(shown)})", commit, sign=1)
+            _insert_all(file, swap.before, swap.kept, commit, sign=-1)
         return
-    after = f"{swap.kept}_after"
-    take_images(file, shown, after)
     columns = list(columns_of(relation_of(table)))
     insert_differences(
         file,
@@ -93,11 +91,13 @@ def _note(file: DuckDBFile, swap: ShownSwap, commit: int, *, same: bool) -> None
         file.run(f"DROP TABLE {name}")
 
 
-def _insert_all(file: DuckDBFile, table: Table, rows: str, commit: int, *, sign: int) -> None:
+def _insert_all(file: DuckDBFile, table: Table, images: str, commit: int, *, sign: int) -> None:
+    """Write that all rows of a table come, or leave; the table of their images is dropped."""
     columns = ", ".join(columns_of(relation_of(table)))
     order = ", ".join(f"k{at}" for at in range(len(table.key))) or "1"
     file.run(
         f"INSERT INTO {changes_table(table.view, table.version)} ({META}, {columns}) "
         f"SELECT {commit}, 0, row_number() OVER (ORDER BY {order}), {sign}, _closed, {columns} "
-        f"{rows}"
+        f"FROM {images}"
     )
+    file.run(f"DROP TABLE {images}")

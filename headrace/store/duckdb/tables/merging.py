@@ -62,8 +62,8 @@ _SQUARE = "({old}.m2 / {old}.n + {old}.mean ** 2)"
 class _Merging:
     """SQL over `{old}` and `{new}`, and as an aggregate over `{x}`.
 
-    `differs` tells two states apart by more than what merging the same records in another way may
-    leave.
+    `{order}` stands where the order of additions shows in the last digits. `differs` tells two
+    states apart by more than what merging the same records in another way may leave.
     """
 
     two: str
@@ -73,28 +73,28 @@ class _Merging:
 
 _MERGES = {
     # DuckDB would make a HUGEINT of the sum.
-    Merge.COUNT: _Merging("{old} + {new}", "CAST(sum({x}) AS BIGINT)"),
-    Merge.ADD: _Merging(_ADD, "sum({x})"),
+    Merge.COUNT: _Merging("{old} + {new}", "CAST(sum({x}){over} AS BIGINT)"),
+    Merge.ADD: _Merging(_ADD, "sum({x}){over}"),
     Merge.ADD_SIZED: _Merging(
         f"struct_pack(total := {_ADD.format(old='({old}).total', new='({new}).total')}, "
         f"size := {_ADD.format(old='({old}).size', new='({new}).size')})",
-        "struct_pack(total := sum(({x}).total), size := sum(({x}).size))",
+        "struct_pack(total := sum(({x}).total{order}){over}, size := sum(({x}).size){over})",
         # Where the size is no finite number, the total may be any, and nothing is promised of it.
         "CASE WHEN isfinite({old}.size) AND isfinite({new}.size) "
         "THEN abs({old}.total - {new}.total) > 1e-9 * {old}.size "
         "OR abs({old}.size - {new}.size) > 1e-9 * {old}.size "
         "ELSE {old}.size IS DISTINCT FROM {new}.size END",
     ),
-    Merge.LEAST: _Merging("least({old}, {new})", "min({x})"),
-    Merge.GREATEST: _Merging("greatest({old}, {new})", "max({x})"),
-    Merge.ALL: _Merging("coalesce({old} AND {new}, {old}, {new})", "bool_and({x})"),
-    Merge.ANY: _Merging("coalesce({old} OR {new}, {old}, {new})", "bool_or({x})"),
-    Merge.BIT_AND: _Merging("coalesce({old} & {new}, {old}, {new})", "bit_and({x})"),
-    Merge.BIT_OR: _Merging("coalesce({old} | {new}, {old}, {new})", "bit_or({x})"),
-    Merge.BIT_XOR: _Merging("coalesce(xor({old}, {new}), {old}, {new})", "bit_xor({x})"),
+    Merge.LEAST: _Merging("least({old}, {new})", "min({x}){over}"),
+    Merge.GREATEST: _Merging("greatest({old}, {new})", "max({x}){over}"),
+    Merge.ALL: _Merging("coalesce({old} AND {new}, {old}, {new})", "bool_and({x}){over}"),
+    Merge.ANY: _Merging("coalesce({old} OR {new}, {old}, {new})", "bool_or({x}){over}"),
+    Merge.BIT_AND: _Merging("coalesce({old} & {new}, {old}, {new})", "bit_and({x}){over}"),
+    Merge.BIT_OR: _Merging("coalesce({old} | {new}, {old}, {new})", "bit_or({x}){over}"),
+    Merge.BIT_XOR: _Merging("coalesce(xor({old}, {new}), {old}, {new})", "bit_xor({x}){over}"),
     Merge.MOMENTS: _Merging(
         "headrace.merge_moments({old}, {new})",
-        "list_reduce(list({x}) FILTER (WHERE {x} IS NOT NULL), "
+        "list_reduce(list({x}{order}) FILTER (WHERE {x} IS NOT NULL){over}, "
         "lambda a, b: headrace.merge_moments(a, b))",
         # What rounding leaves is of the size of the values, however close together they lie.
         "{old} IS DISTINCT FROM {new} AND ({old}.n <> {new}.n "
@@ -104,7 +104,7 @@ _MERGES = {
     ),
     Merge.POWERS: _Merging(
         _merged_powers(),
-        "list_reduce(list({x}) FILTER (WHERE {x} IS NOT NULL), "
+        "list_reduce(list({x}{order}) FILTER (WHERE {x} IS NOT NULL){over}, "
         f"lambda a, b: {_merged_powers().format(old='a', new='b')})",
         "{old} IS DISTINCT FROM {new} AND ({old}.n <> {new}.n "
         f"OR ({{old}}.mean - {{new}}.mean) ** 2 > 1e-18 * {_SQUARE} "
@@ -115,7 +115,7 @@ _MERGES = {
     ),
     Merge.CO_MOMENTS: _Merging(
         "headrace.merge_pairs({old}, {new})",
-        "list_reduce(list({x}) FILTER (WHERE {x} IS NOT NULL), "
+        "list_reduce(list({x}{order}) FILTER (WHERE {x} IS NOT NULL){over}, "
         "lambda a, b: headrace.merge_pairs(a, b))",
         "{old} IS DISTINCT FROM {new} AND ({old}.n <> {new}.n "
         f"OR {_apart('a')} OR {_apart('b')} OR abs({{old}}.c2 - {{new}}.c2) > "
@@ -123,11 +123,11 @@ _MERGES = {
     ),
     Merge.LEAST_N: _Merging(
         "list_sort(list_concat({old}, {new}))[1:{most}]",
-        "list_sort(flatten(list({x})))[1:{most}]",
+        "list_sort(flatten(list({x}){over}))[1:{most}]",
     ),
     Merge.GREATEST_N: _Merging(
         "list_sort(list_concat({old}, {new}), 'DESC')[1:{most}]",
-        "list_sort(flatten(list({x})), 'DESC')[1:{most}]",
+        "list_sort(flatten(list({x}){over}), 'DESC')[1:{most}]",
     ),
 }
 
@@ -137,9 +137,15 @@ def merge(column: TableColumn, old: str, new: str) -> str:
     return _of(column).two.format(old=old, new=new, most=column.most)
 
 
-def combine(column: TableColumn, states: str) -> str:
-    """Return SQL for any number of states of a column as one, an aggregate."""
-    return _of(column).many.format(x=states, most=column.most)
+def combine(column: TableColumn, states: str, *, order: str = "", over: str = "") -> str:
+    """Return SQL for any number of states of a column as one, an aggregate.
+
+    With `over`, a window, it is a running one. Doubles add up to the same, digit by digit, only in
+    the same order: that of the window, or `order`, the terms of an ORDER BY.
+    """
+    ordered = f" ORDER BY {order}" if order else ""
+    window = f" OVER ({over})" if over else ""
+    return _of(column).many.format(x=states, most=column.most, order=ordered, over=window)
 
 
 def differs(column: TableColumn, old: str, new: str) -> str:

@@ -14,7 +14,8 @@ from headrace.plan.tables import Table
 from headrace.store.duckdb.tables.cutting import edge_time, floor, last_window, window_end
 from headrace.store.duckdb.tables.names import GROUP, physical, quote
 from headrace.store.duckdb.tables.near import near_rows
-from headrace.store.duckdb.tables.panes import windows_of_panes
+from headrace.store.duckdb.tables.panes import window_keys, windows_of_panes
+from headrace.store.duckdb.tables.running import windows_among
 from headrace.time.placement import (
     Forever,
     InPanes,
@@ -28,6 +29,8 @@ __all__ = ["Placing", "placing_of"]
 
 #: From when to when the rows of a delta reach, the gap around them included.
 Span = tuple[int, int]
+#: The least and the greatest of some keys, as texts.
+Reach = tuple[str, str]
 
 
 class Placing:
@@ -48,6 +51,29 @@ class Placing:
     def source(self, table: Table) -> str:
         """Return what the rows that readers see are read from."""
         return physical(table.name)
+
+    def source_among(self, table: Table, among: str, reach: Reach | None) -> str:
+        """Return the rows of the source whose keys are in a table `among` (touching.py).
+
+        `reach` has the least and the greatest of the keys that grow; None: this placement has none.
+        """
+        rows = self.source(table)
+        if reach is not None:
+            low, high = reach
+            rows = f"(SELECT * FROM {rows} WHERE {self.growing} BETWEEN '{low}' AND '{high}')"
+        keys = enumerate(self.keys(table))
+        matches = [f"s.{quote(key)} IS NOT DISTINCT FROM x.__r{at}" for at, key in keys]
+        on = " AND ".join(matches) or "true"
+        return f"(SELECT s.* FROM {rows} AS s SEMI JOIN {among} AS x ON {on})"
+
+    def all_keys(self, table: Table) -> str:
+        """Return a relation of the keys of all rows of the source; it may have more columns."""
+        return self.source(table)
+
+    def ending(self, table: Table, before_us: int, after_us: int) -> str | None:
+        """Return the same of the rows whose windows end in `(before, after]`; None: none does."""
+        test = self.closing(before_us, after_us)
+        return None if test is None else f"(SELECT * FROM {self.source(table)} WHERE {test})"
 
     def keys(self, table: Table) -> tuple[str, ...]:
         """Return the columns of the source that tell rows apart."""
@@ -168,6 +194,22 @@ class _Panes(_Timed):
 
     def source(self, table: Table) -> str:
         return windows_of_panes(self._cut, table)
+
+    def source_among(self, table: Table, among: str, reach: Reach | None) -> str:
+        assert reach is not None
+        low, high = reach
+        return windows_among(self._cut, table, among, (int(low), int(high)))
+
+    def all_keys(self, table: Table) -> str:
+        return window_keys(self._cut, table)
+
+    def ending(self, table: Table, before_us: int, after_us: int) -> str | None:
+        first, last = self._cut.ending(before_us, after_us)
+        if first > last:
+            return None
+        windows = window_keys(self._cut, table, (first, last))
+        # Days of a time zone are not as long as the numbers above say.
+        return f"(SELECT * FROM {windows} WHERE {self.closing(before_us, after_us)})"
 
     def touched(self, table: Table, delta: str, span: Span) -> str:
         last = last_window(self._cut, "pane")

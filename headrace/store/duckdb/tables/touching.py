@@ -13,7 +13,7 @@ from headrace.store.duckdb.tables.names import quote
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.sessions import span_us
 
-__all__ = ["find_touched", "key_names", "keys_of", "same_keys"]
+__all__ = ["find_touched", "key_names", "keys_of", "same_keys", "source_among"]
 
 
 def find_touched(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table], into: str) -> None:
@@ -27,6 +27,23 @@ def find_touched(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table], int
         with file.registered("__delta", delta) as name:
             found = placing.touched(table, name, span)
             file.run(f"INSERT INTO {into} SELECT {keys} FROM ({found})")
+
+
+def source_among(file: DuckDBFile, table: Table, among: str) -> str:
+    """Return a relation as what the rows are read from, of those whose keys a table has.
+
+    That table is as `find_touched` makes it. The relation costs what these rows do, not all.
+    """
+    placing = placing_of(table)
+    if placing.growing is None:
+        return placing.source_among(table, among, None)
+    # As literals: by the range of the key that grows DuckDB skips the rows of other times.
+    at = placing.keys(table).index(placing.growing)
+    ends = [f"CAST({end}(__r{at}) AS VARCHAR)" for end in ("min", "max")]
+    [(low, high)] = file.rows(f"SELECT {', '.join(ends)} FROM {among}")
+    if low is None:
+        return f"(SELECT * FROM {placing.source(table)} LIMIT 0)"
+    return placing.source_among(table, among, (low, high))
 
 
 def key_names(table: Table) -> list[str]:
