@@ -46,6 +46,7 @@ class ChangeKeeping:
         self._followed: dict[str, FollowedView] | None = None
         self._leases: dict[str, tuple[str, int]] | None = None
         self._added: dict[str, int] = {}  # changes since a view's were made fewer
+        self._unpruned: dict[str, int] = {}  # commits since a view was pruned
 
     def forget(self) -> None:
         """Read anew who follows: it changed."""
@@ -108,9 +109,15 @@ class ChangeKeeping:
                 changed.append(maker.table.view)
                 self.measure(maker.table, maker.commit)
                 self._compact(maker.table.view, count, maker.commit)
-            if maker.commit % _PRUNE_COMMITS == 0 and self.followed[maker.table.view].is_measured:
-                self.prune(maker.table.view)
+            self._prune_now_and_then(maker.table.view)
         return frozenset(changed)
+
+    def _prune_now_and_then(self, view: str) -> None:
+        if self.followed[view].is_measured:
+            self._unpruned[view] = self._unpruned.get(view, 0) + 1
+            if self._unpruned[view] >= _PRUNE_COMMITS:
+                self._unpruned[view] = 0
+                self.prune(view)
 
     def _compact(self, view: str, count: int, commit: int) -> None:
         followed = self.followed[view]
@@ -160,13 +167,13 @@ class ChangeKeeping:
 
     def renew(self, lease: str, token: Token) -> None:
         """Note up to where a reader has the changes. TokenTooOld: its lease has ended."""
-        if lease not in self.leases:
+        found = self.leases.get(lease)
+        if found is None:
             raise TokenTooOld(
                 f"{token}: the lease of this reader has ended: it was too far behind; begin with "
                 f"all rows of the view, without a token"
             )
-        view, _ = self.leases[lease]
-        self.leases[lease] = (view, token.commit - 1 if token.rows else token.commit)
+        self.leases[lease] = (found[0], token.commit - 1 if token.rows else token.commit)
 
     def begin_publishing(self, topics: Sequence[str]) -> None:
         """Note that sinks which are told of several commits as one are on their way to this one."""
@@ -196,7 +203,8 @@ class ChangeKeeping:
 
     def prune(self, view: str) -> None:
         """Drop changes of a view that every follower has; end the leases that are too old."""
-        leases = {lease: told for lease, (of, told) in self.leases.items() if of == view}
+        # A copy: readers renew their leases meanwhile.
+        leases = {lease: told for lease, (of, told) in list(self.leases.items()) if of == view}
         for ended in prune(self._file, view, leases, self._limits):
-            del self.leases[ended]
+            self.leases.pop(ended, None)
             self.forget()
