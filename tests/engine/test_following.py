@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from headrace.errors import TokenRefused
+from headrace.errors import TokenRefused, TokenTooOld
+from headrace.observe.status import take_status
 from headrace.testing import Harness, harness
 
 pytestmark = pytest.mark.spark
@@ -126,3 +127,31 @@ def test_an_edit_is_a_change_too() -> None:
         with pytest.raises(TokenRefused) as refused:
             h.follow("minutes", after=token)
         assert "is a token of another store" in str(refused.value)
+
+
+def test_a_view_may_always_keep_its_changes() -> None:
+    views = STREAM + (
+        "CREATE MATERIALIZED VIEW kept WITH (changes = 'always') AS SELECT k, sum(x) AS total "
+        "FROM clicks GROUP BY k;"
+        "CREATE MATERIALIZED VIEW other AS SELECT k, count(*) AS n FROM clicks GROUP BY k;"
+    )
+    with harness(views, partitions=1) as h:
+        click(h, "12:00:10", "a", 1)
+        h.turn()
+        store = h.engine.tools.store
+        with store.open() as snapshot:
+            tokens = {view: str(snapshot.token(view)) for view in ("kept", "other")}
+        click(h, "12:00:20", "a", 2)
+        h.turn()
+        page = h.follow("kept", after=tokens["kept"]).read()
+        assert [(row["_sign"], row["total"]) for row in page.rows.to_pylist()] == [(-1, 1), (1, 3)]
+        with pytest.raises(TokenTooOld):
+            h.follow("other", after=tokens["other"])
+        with store.open() as snapshot:
+            status = take_status("test", snapshot, h.log, h.engine.settings)
+        [kept] = status.changes
+        assert (kept.view, kept.rows, kept.readers, kept.always) == ("kept", 3, 1, True)
+        h.restart(views.replace(" WITH (changes = 'always')", ""))
+        assert h.rows("kept") == [{"k": "a", "total": 3}]  # nothing is built anew for it
+        with h.engine.tools.store.open() as snapshot:
+            assert not snapshot.kept_changes()["kept"].always

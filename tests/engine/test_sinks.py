@@ -12,6 +12,7 @@ import pytest
 from told import held, held_rows, told
 
 from headrace.engine.running import run_engine
+from headrace.errors import DefinitionError
 from headrace.observe.status import take_status
 from headrace.testing import Harness, harness
 
@@ -135,6 +136,58 @@ def test_now_and_then_means_one_change_however_many_there_were() -> None:
         click(h, "12:00:13")
         run_engine(h.engine, threading.Event(), once=True)  # nobody would tell it afterwards
         assert told(h, "rows")[-1] == (KEY, {"_change": "insert", **minute("12:00", 5, 17)})
+
+
+def test_envelopes_tell_updates_from_rows_that_come_and_go() -> None:
+    with harness(project(mode="debezium", options=", retention = '1 minute'"), partitions=1) as h:
+        for time, x in (("12:00:10", 1), ("12:00:20", 4), ("12:03:00", 2)):
+            click(h, time, x=x)
+            h.turn()
+        found = [
+            (key, value and (value["op"], value["before"], value["after"]))
+            for key, value in told(h, "rows")
+        ]
+        first, second = minute("12:00", 1, 1), minute("12:00", 2, 5)
+        other = {"minute": "2026-01-01T12:03:00Z", "k": "a"}
+        assert found == [
+            (KEY, ("c", None, first)),
+            (KEY, ("u", first, second)),
+            (KEY, ("d", second, None)),
+            (KEY, None),  # compaction forgets the key
+            (other, ("c", None, minute("12:03", 1, 2))),
+        ]
+        source = told(h, "rows")[0][1]["source"]
+        assert (source["connector"], source["view"]) == ("headrace", "per_minute")
+
+
+def test_a_sink_may_name_its_own_key() -> None:
+    own = STREAM + (
+        "CREATE MATERIALIZED VIEW totals AS SELECT k, sum(x) AS total FROM clicks GROUP BY k;"
+        "CREATE SINK by_total FROM totals WITH (topic = 'a', mode = 'debezium', key = 'total');"
+        "CREATE SINK by_both FROM totals WITH (topic = 'b', key = 'total, k');"
+    )
+    with harness(own, partitions=1) as h:
+        for x in (1, 2):
+            click(h, "12:00:10", x=x)
+            h.turn()
+        one, three = ({"k": "a", "total": each, "_closed": False} for each in (1, 3))
+        envelopes = [
+            (key, value and (value["op"], value["before"], value["after"]))
+            for key, value in told(h, "a")
+        ]
+        assert envelopes == [
+            ({"total": 1}, ("c", None, one)),
+            ({"total": 1}, ("d", one, None)),
+            ({"total": 1}, None),
+            ({"total": 3}, ("c", None, three)),
+        ]
+        keys = [{"total": each, "k": "a"} for each in (1, 1, 3)]
+        assert told(h, "b") == list(zip(keys, (one, None, three), strict=True))
+        with pytest.raises(DefinitionError) as refused:
+            h.restart(own.replace("'total, k'", "'k, total'"))
+        assert "which holds rows of totals in mode 'upsert' with the key total, k" in str(
+            refused.value
+        )
 
 
 @pytest.mark.parametrize("emit", ["changes", "every 1 second", "final"])
