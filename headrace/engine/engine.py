@@ -139,7 +139,7 @@ class Engine:
         with self.tools.store.open() as snapshot:
             for holding in snapshot.holdings():
                 check_readable(holding)
-        check_secrecy(self.tools.log, self.tools.spark.sparkContext.getConf().get)
+        check_secrecy(self.tools.log, self._spark_setting)
         folds = self._plan_project()
         self._wanted = set(folds)
         self._resume_markers()
@@ -191,6 +191,10 @@ class Engine:
         except OSError as error:
             logger.warning("%s: no checkpoint of the markers: %s", self._checkpoint, error)
         self._saved_markers = kept.end_offset
+
+    def _spark_setting(self, name: str, default: str) -> str | None:
+        # All of them are copied, one by one, in some 50 ms: only for who asks.
+        return self.tools.spark.sparkContext.getConf().get(name, default)
 
     def _set_sinks(self) -> None:
         """Let the store know the sinks, and which version of its view each is told of."""
