@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from in_memory import forget_folder, use_memory
 from sharing import BySpark, rank
 from soaking import SEED, SOAKING
 
@@ -46,6 +47,12 @@ os.environ.setdefault(
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
 )
 
+# The tests start some hundred processes, and each of them would compile every module anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+use_memory()
+
 # Helper modules stand beside the tests that use them.
 for folder in HERE.iterdir():
     if folder.is_dir() and not (folder / "__init__.py").exists():
@@ -67,6 +74,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if place.startswith(SLOW):
                 item.add_marker("slow")
     items.sort(key=lambda item: rank(item.nodeid.split("::", 1)[0]))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Give back the memory that temporary folders took."""
+    forget_folder()
 
 
 @pytest.hookimpl(optionalhook=True)  # without xdist nobody asks

@@ -138,7 +138,7 @@ class Engine:
         with self.tools.store.open() as snapshot:
             for holding in snapshot.holdings():
                 check_readable(holding)
-        check_secrecy(self.tools.log, self.tools.spark.sparkContext.getConf().get)
+        check_secrecy(self.tools.log, self._spark_setting)
         folds = self._plan_project()
         self._wanted = set(folds)
         self._saved_markers.resume()
@@ -168,6 +168,10 @@ class Engine:
     def _save_markers(self) -> None:
         if self.tools.publisher is not None:
             self._saved_markers.save(self.units.values())
+
+    def _spark_setting(self, name: str, default: str) -> str | None:
+        # All of them are copied, one by one, in some 50 ms: only for who asks.
+        return self.tools.spark.sparkContext.getConf().get(name, default)
 
     def _set_followers(self) -> None:
         """Let the store know who follows which view, and the tables that readers see."""

@@ -141,8 +141,8 @@ class DuckDBFile:
         for pause_seconds in (*PAUSES_SECONDS, None):
             try:
                 self._writer.execute("ROLLBACK")
-            except duckdb.TransactionException:
-                return  # a COMMIT that failed left nothing to roll back
+            except (duckdb.TransactionException, duckdb.ConnectionException):
+                return  # a COMMIT that failed left nothing to roll back; nor is there when closed
             except duckdb.Error as error:
                 # For want of memory too; and what is not rolled back fails all that follows.
                 if pause_seconds is None:
