@@ -26,7 +26,13 @@ from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import physical
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.reading import Shown, live, shown_at
-from headrace.store.duckdb.tables.touching import find_touched, key_names, keys_of, same_keys
+from headrace.store.duckdb.tables.touching import (
+    find_touched,
+    key_names,
+    keys_of,
+    make_fillable,
+    same_keys,
+)
 from headrace.time.clocks import NEVER
 from headrace.time.windows import MIN_EDGE_US
 
@@ -107,10 +113,12 @@ class SinkEmitter:
                 f"LEFT JOIN {before} b ON {same_keys('t', 'b', keys)}"
             )
         if self.emission.when is When.WITH_KEPT:
-            self.file.run(f"DELETE FROM {touched}")
-            self.file.run(f"INSERT INTO {touched} SELECT {', '.join(keys)} FROM {waiting}")
-            self.file.run(f"DELETE FROM {before}")
-            self.file.run(f"INSERT INTO {before} SELECT * FROM {waiting} WHERE __row IS NOT NULL")
+            known = f"SELECT * FROM {waiting} WHERE __row IS NOT NULL"
+            for name, rows in (
+                (touched, f"SELECT {', '.join(keys)} FROM {waiting}"),
+                (before, known),
+            ):
+                self.file.run(f"CREATE OR REPLACE TEMP TABLE {name} AS {rows}")
             self.file.run(f"DELETE FROM {waiting}")
 
     def _moved(self) -> list[str]:
@@ -154,6 +162,7 @@ def take_known(file: DuckDBFile, table: Table, topic: str, into: str, *, final: 
     waiting = _waiting(topic) if _is_table(file, topic) else None
     take_images(file, live(table), into, closed=_closed(final), but=waiting)
     if waiting is not None:
+        make_fillable(file, into)
         file.run(f"INSERT INTO {into} FROM {waiting} WHERE __row IS NOT NULL")
 
 
@@ -183,6 +192,7 @@ def _make_waiting(file: DuckDBFile, table: Table, topic: str) -> str:
         f"CREATE TABLE IF NOT EXISTS {waiting} AS "
         f"SELECT {keys_of(table)}, '' AS __key, '' AS __row FROM {live(table).source} LIMIT 0"
     )
+    make_fillable(file, waiting)
     return waiting
 
 
