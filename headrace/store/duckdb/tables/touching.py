@@ -13,13 +13,14 @@ from headrace.store.duckdb.tables.names import quote
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.sessions import span_us
 
-__all__ = ["find_touched", "key_names", "keys_of", "same_keys", "source_among"]
+__all__ = ["find_touched", "key_names", "keys_of", "make_fillable", "same_keys", "source_among"]
 
 
 def find_touched(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table], into: str) -> None:
     """Make a temporary table of the keys of the rows that deltas change; some stand there twice."""
     placing, keys = placing_of(table), keys_of(table)
     file.run(f"CREATE TEMP TABLE {into} AS SELECT {keys} FROM {placing.source(table)} LIMIT 0")
+    make_fillable(file, into)
     for delta in deltas:
         if not delta.num_rows:
             continue
@@ -27,6 +28,17 @@ def find_touched(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table], int
         with file.registered("__delta", delta) as name:
             found = placing.touched(table, name, span)
             file.run(f"INSERT INTO {into} SELECT {keys} FROM ({found})")
+
+
+def make_fillable(file: DuckDBFile, name: str) -> None:
+    """Let a table that a transaction made be filled in that transaction, and then read.
+
+    Once DuckDB 2.0.0 has inserted no rows into it, by INSERT or CREATE TABLE AS, the transaction
+    does not see what a parallel INSERT adds, if that is more than a row group: 122,880 rows.
+    """
+    if not file.rows(f"FROM {name} LIMIT 1"):
+        file.run(f"INSERT INTO {name} DEFAULT VALUES")
+        file.run(f"DELETE FROM {name}")
 
 
 def source_among(file: DuckDBFile, table: Table, among: str) -> str:
