@@ -175,6 +175,8 @@ class Engine:
 
     def _set_followers(self) -> None:
         """Let the store know who follows which view, and the tables that readers see."""
+        if self.tools.publisher is None:
+            return  # an audit: nobody reads what it makes
         with self.tools.store.open() as snapshot:
             versions = snapshot.shown()
         # A view that was set aside is seen as it stands; one that is built is not yet.
@@ -207,10 +209,14 @@ class Engine:
             self.tools.publish(self.epoch)
 
     def _publish_all(self) -> None:
-        """Publish all that waits, also to sinks that are not due. Unreachable."""
+        """Publish all that waits, also to sinks that are not due. Unreachable.
+
+        Not to a sink that is no longer defined: what it was owed is let go.
+        """
         if self.tools.publisher is not None:
             with self._watching():
-                self.emitting.note_told(self.tools.publisher.publish(self.epoch))
+                topics = {sink.topic for sink in self.emitting.sinks}
+                self.emitting.note_told(self.tools.publisher.publish(self.epoch, sinks=topics))
 
     def _plan_project(self) -> dict[tuple[str, str], tuple[Fold, ...]]:
         problems: list[Problem] = []

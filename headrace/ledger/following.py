@@ -43,12 +43,17 @@ def relation_of(table: Table) -> Relation:
 
 
 class Token(NamedTuple):
-    """Up to where a reader has the changes of a view: all of a commit, and `rows` of the next."""
+    """Up to where a reader has the changes of a view: all of a commit or, with `rows`, so many."""
 
     store_id: str
     version: str
     commit: int
     rows: int = 0
+
+    @property
+    def whole(self) -> int:
+        """The last commit that the reader has all changes of."""
+        return self.commit - 1 if self.rows else self.commit
 
     def __str__(self) -> str:
         rows = f"+{self.rows}" if self.rows else ""
@@ -97,6 +102,10 @@ class SinkEntry:
     mode: str
     emit: str = "changes"
     key: tuple[str, ...] = ()
+
+    def has_key(self, relation: Relation) -> bool:
+        """Whether rows of a relation have the columns that it is keyed by."""
+        return set(self.key) <= {each.name for each in relation.columns}
 
 
 @dataclass(frozen=True)

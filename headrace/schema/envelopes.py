@@ -9,7 +9,7 @@ Where a row gets another key it leaves under the one and comes under the other.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -47,25 +47,42 @@ class Envelope:
     new: Relation
     key: tuple[str, ...] = ()
 
+    @property
+    def passes(self) -> int:
+        """How often rows are encoded: with a key of its own one row may take the key of another.
+
+        So rows leave first, and come afterwards.
+        """
+        return len(_PASSES.get(self.mode, ((),))) if self.key else 1
+
     def encode(
-        self, rows: pa.RecordBatch, source: Mapping[str, object], *, is_first: bool = False
+        self,
+        rows: pa.RecordBatch,
+        source: Mapping[str, object],
+        *,
+        pass_number: int = 0,
+        is_first: bool = False,
     ) -> pa.Table:
         """Return records as RECORDS, in order; rows that look the same before and after have none.
 
         `rows` has the columns `k0`... of the key, `b0`... and `b_closed` of rows before, `a0`...
         and `a_closed` of rows after, and `b_there` and `a_there`. `source` tells what the changes
-        are of. Ordinals grow with the rows: those of row n begin at n * ORDINALS.
+        are of. Ordinals grow with the rows: those of row n begin at n * ORDINALS. There are as many
+        passes over all rows as `passes` says; the records of each come behind those before it.
         """
         connection = scratch.connect()
         connection.register("changes", pa.Table.from_batches([rows]))
         shown = json.dumps(dict(source), separators=(",", ":"))
-        select = _select(self.mode, self.old, self.new, self.key)
+        parts = _PASSES[self.mode][pass_number] if self.passes > 1 else tuple(_PARTS[self.mode])
+        select = _select(self.mode, self.old, self.new, self.key, parts)
         found = connection.sql(select, params=[shown, "r" if is_first else "c"])
         return found.to_arrow_table().cast(RECORDS)
 
 
 @cache
-def _select(mode: str, old: Relation, new: Relation, key: tuple[str, ...]) -> str:
+def _select(
+    mode: str, old: Relation, new: Relation, key: tuple[str, ...], parts: tuple[str, ...]
+) -> str:
     columns = [
         f"CASE WHEN {side}_there THEN {text} END AS {name}"
         for side, relation, when in (("b", old, "old"), ("a", new, "new"))
@@ -79,14 +96,15 @@ def _select(mode: str, old: Relation, new: Relation, key: tuple[str, ...]) -> st
         f"CAST(? AS VARCHAR) AS source, CAST(? AS VARCHAR) AS came FROM changes"
     )
     rows = f"SELECT * FROM ({rows}) WHERE old_row IS DISTINCT FROM new_row"
-    parts = [
+    selects = [
         f"SELECT number * {ORDINALS} + {at} AS ordinal, {k} AS key, {value} AS value "
         f"FROM rows WHERE {condition}"
-        for at, (k, value, condition) in enumerate(_PARTS[mode])
+        for at, (part, (k, value, condition)) in enumerate(_PARTS[mode].items())
+        if part in parts
     ]
     return (
         f"WITH rows AS MATERIALIZED ({rows}) SELECT ordinal, encode(key) AS key, "
-        f"encode(value) AS value FROM ({' UNION ALL '.join(parts)}) ORDER BY ordinal"
+        f"encode(value) AS value FROM ({' UNION ALL '.join(selects)}) ORDER BY ordinal"
     )
 
 
@@ -102,22 +120,23 @@ def _envelope(op: str, before: str = "'null'", after: str = "'null'") -> str:
 
 
 #: The records of a row in each mode, in order: key, value, condition.
-_PARTS: Mapping[str, Sequence[tuple[str, str, str]]] = {
-    "upsert": (
-        ("old_k", "NULL", _LEAVES),
-        ("new_k", "new_row", "new_row IS NOT NULL"),
-    ),
-    "retract": (
-        ("old_k", _change("retract", "old_row"), "old_row IS NOT NULL"),
-        ("new_k", _change("insert", "new_row"), "new_row IS NOT NULL"),
-    ),
-    "debezium": (
-        ("old_k", _envelope("'d'", before="old_row"), _LEAVES),
-        ("old_k", "NULL", _LEAVES),
-        ("new_k", _envelope("'u'", before="old_row", after="new_row"), _STAYS),
-        ("new_k", _envelope("came", after="new_row"), _COMES),
-    ),
+_PARTS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
+    "upsert": {
+        "gone": ("old_k", "NULL", _LEAVES),
+        "row": ("new_k", "new_row", "new_row IS NOT NULL"),
+    },
+    "retract": {
+        "retract": ("old_k", _change("retract", "old_row"), "old_row IS NOT NULL"),
+        "insert": ("new_k", _change("insert", "new_row"), "new_row IS NOT NULL"),
+    },
+    "debezium": {
+        "d": ("old_k", _envelope("'d'", before="old_row"), _LEAVES),
+        "gone": ("old_k", "NULL", _LEAVES),
+        "u": ("new_k", _envelope("'u'", before="old_row", after="new_row"), _STAYS),
+        "c": ("new_k", _envelope("came", after="new_row"), _COMES),
+    },
 }
+_PASSES = {"debezium": (("d", "gone"), ("u", "c"))}
 
 
 def _key(relation: Relation, side: str, key: tuple[str, ...]) -> str:

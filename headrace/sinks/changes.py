@@ -7,7 +7,7 @@ producer's id names sink and store, and its sequence is the record's place: comm
 The log keeps both, so what of it is already there after a crash is left out.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +27,10 @@ __all__ = ["publish_changes"]
 _PIECE_ROWS = 8_192
 _PIECE_BYTES = 16 << 20
 
-_STEP_BITS = 31
-_COMMIT_BITS = 32
+# A sequence is commit, step, pass and ordinal; of ordinals there is room for 536 million.
+_PASS_BITS = 29
+_STEP_BITS = 30
+_COMMIT_BITS = 31
 _SEQUENCED = APPENDS.append(pa.field("sequence", pa.int64()))
 
 
@@ -92,10 +94,23 @@ class _Sink:
         sink = self._sink
         envelope = Envelope(sink.mode, changes.old, changes.new, sink.key)
         source = {**self._source, "version": changes.version, "commit": changes.commit}
-        first = (changes.commit << _COMMIT_BITS) | (changes.step << _STEP_BITS)
+        place = (changes.commit << _COMMIT_BITS) | (changes.step << _STEP_BITS)
+        return sum(
+            self._publish_pass(changes, envelope, source, number, place | (number << _PASS_BITS))
+            for number in range(envelope.passes)
+        )
+
+    def _publish_pass(
+        self,
+        changes: SinkChanges,
+        envelope: Envelope,
+        source: Mapping[str, object],
+        number: int,
+        first: int,
+    ) -> int:
         appended = 0
-        for rows in changes.rows:
-            records = envelope.encode(rows, source, is_first=changes.is_first)
+        for rows in changes.rows():
+            records = envelope.encode(rows, source, pass_number=number, is_first=changes.is_first)
             sequence = pc.add(records["ordinal"], first)
             first += rows.num_rows * ORDINALS
             columns = [

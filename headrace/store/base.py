@@ -8,7 +8,7 @@ Promises every implementation keeps, held by `headrace.testing.store.contract`:
   `<view>.errors`, beside the view's public name, until its states change. Reading never fails.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,7 +90,7 @@ class SinkChanges:
     version: str
     old: Relation
     new: Relation
-    rows: Iterator[pa.RecordBatch]
+    rows: Callable[[], Iterator[pa.RecordBatch]]  # each call reads them anew
     is_first: bool = False
 
 

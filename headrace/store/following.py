@@ -5,6 +5,7 @@ from typing import Self
 
 import pyarrow as pa
 
+from headrace.errors import UsageError
 from headrace.ledger.following import Page, Token
 from headrace.store.base import Store
 
@@ -30,12 +31,17 @@ class Follower:
         token = Token.parse(after) if isinstance(after, str) else after
         self.token = store.follow(self._lease, view, token)
         if after is None:
-            self._begin()
+            try:
+                self._begin()
+            except BaseException:
+                self.close()
+                raise
 
     @property
     def rows(self) -> pa.Table:
         """All rows at the commit where the reader began, with `_closed` and `_key`."""
-        assert self._rows is not None, "a reader with a token has rows already"
+        if self._rows is None:
+            raise UsageError("a reader that began with a token has no rows of its own; read() on")
         return self._rows
 
     def read(self, max_rows: int = MAX_PAGE_ROWS) -> Page:

@@ -1,5 +1,7 @@
 """When a sink is due: only while changes wait for it, and no more often than its view says."""
 
+import pytest
+
 from headrace.engine.turn.emitting import NEVER_US, Emitting
 from headrace.sql import parse_project
 
@@ -24,14 +26,22 @@ def test_a_sink_is_due_while_changes_wait_and_its_time_is_over() -> None:
     assert (emitting.due(), emitting.due_in_us()) == (set(), NEVER_US)
     emitting.note_changed(frozenset({"total", "seen"}))
     assert emitting.due() == {"totals.rows", "seen.rows"}
-    emitting.note_told(emitting.due())
+    with emitting.telling(emitting.due()):
+        pass
     assert (emitting.due(), emitting.due_in_us()) == (set(), NEVER_US)
 
     emitting.note_changed(frozenset({"total"}))
     assert (emitting.due(), emitting.due_in_us()) == (set(), 10_000_000)
     emitting.note_changed(frozenset({"seen"}))
     assert emitting.due() == {"seen.rows"}
-    emitting.note_told({"seen.rows"})
+    with pytest.raises(ZeroDivisionError), emitting.telling({"seen.rows"}):
+        raise ZeroDivisionError
+    assert emitting.due() == {"seen.rows"}
+    with emitting.telling({"seen.rows"}):
+        emitting.note_changed(frozenset({"seen"}))  # another unit's commit, perhaps not told
+    assert emitting.due() == {"seen.rows"}
+    with emitting.telling({"seen.rows"}):
+        pass
     now_us = 9_999_999
     assert (emitting.due(), emitting.due_in_us()) == (set(), 1)
     now_us = 12_000_000

@@ -16,7 +16,7 @@ import pytest
 
 from headrace.aggregates.words import Merge
 from headrace.errors import MergeFailed
-from headrace.ledger.entries import MAIN, Commit, Progress
+from headrace.ledger.entries import MAIN, Commit, HoldingState, Progress
 from headrace.ledger.following import Followers, SinkEntry
 from headrace.log import MAX_RECORD_BYTES, EmbeddedLog, Partition
 from headrace.plan.tables import KeyPart, Output, Table, TableColumn
@@ -35,6 +35,7 @@ from headrace.testing.store.samples import (
     stream_holding,
     turn_of,
 )
+from headrace.time.clocks import Clock
 from headrace.time.placement import Forever
 
 STRING, BIGINT = parse_type("STRING"), parse_type("BIGINT")
@@ -192,3 +193,81 @@ def test_a_topic_that_is_gone_is_made_again_and_gets_what_follows(
     publisher.publish(epoch)
     [record] = [row for number in range(4) for row in rows(log, Partition("rows", number))]
     assert json.loads(record["value"])["note"] == "two"
+
+
+def test_a_sink_of_rows_that_no_record_can_hold_is_refused_and_nothing_is_entered(
+    log: Watched, store: DuckDBStore
+) -> None:
+    epoch = begin(store, replace(TOLD, topic="others", view="none"))
+    store.commit(noted(epoch, 1, a="x" * (MAX_RECORD_BYTES + 1)))
+    with pytest.raises(MergeFailed) as refused:
+        store.set_followers(epoch, Followers((TOLD,)), {"notes": NOTES})
+    assert 'the row {"k":"a"} has 1048' in str(refused.value)
+    with store.open() as snapshot:
+        assert [state.sink.topic for state in snapshot.sinks()] == ["others"]
+
+
+def test_a_sink_waits_for_a_version_that_has_its_key(log: Watched, store: DuckDBStore) -> None:
+    epoch = begin(store)
+    store.commit(noted(epoch, 1, a="one"))
+    keyed = replace(TOLD, topic="keyed", mode="retract", key=("again",))
+    store.set_followers(epoch, Followers((keyed,)), {"notes": NOTES})
+    publisher = Publisher(log, store)
+    store.commit(noted(epoch, 2, b="two"))
+    publisher.publish(epoch)
+    again = Output("again", Reference("note", STRING), STRING)
+    wide = replace(NOTES, version="v2", outputs=(*NOTES.outputs, again))
+    unit = "view:notes@v2"
+    held = holding(wide, unit, state=HoldingState.BUILDING)
+    store.hold(epoch, [held], {unit: {PARTITION_0: Progress()}})
+    store.prepare(wide)
+    rows_of_both = delta(wide, ("a", 1, "one"), ("b", 1, "two"))
+    built = turn_of(planned(epoch, 1, unit=unit), {wide: (rows_of_both,)})
+    place = {PARTITION_0: Progress(20, Clock(20_000, 20_000))}
+    store.commit(replace(built, progress=place))
+    store.show(epoch, unit, [wide], [NOTES])
+    publisher.publish(epoch)
+    found = [row for number in range(4) for row in rows(log, Partition("keyed", number))]
+    assert sorted(json.loads(row["key"])["again"] for row in found) == ["one", "two"]
+
+
+def test_sinks_of_another_view_or_of_one_that_comes_back_begin_anew(
+    log: Watched, store: DuckDBStore
+) -> None:
+    epoch = begin(store, replace(TOLD, view="none"))
+    publisher = Publisher(log, store)
+    store.commit(noted(epoch, 1, a="one"))
+    store.set_followers(epoch, Followers((TOLD,)), {"notes": NOTES})
+    publisher.publish(epoch)
+    assert notes_told(log) == ["one"]
+    with store.open() as snapshot:
+        held = [each for each in snapshot.holdings() if each.kind == "view"]
+    store.drop(epoch, held)
+    with store.open() as snapshot:
+        assert snapshot.sinks() == []
+
+
+def test_rows_that_exchange_their_keys_leave_before_they_come(
+    log: Watched, store: DuckDBStore
+) -> None:
+    newest = replace(
+        NOTES,
+        columns=(*NOTES.columns[:2], TableColumn("note", STRING, Merge.GREATEST)),
+        outputs=(Output("note", Reference("note", STRING), STRING),),
+    )
+    epoch = store.begin_epoch()
+    store.hold(epoch, [stream_holding(), holding(newest)], {MAIN: {PARTITION_0: Progress()}})
+    store.prepare(newest)
+    store.show(epoch, MAIN, [newest])
+    sink = replace(TOLD, mode="debezium", key=("note",))
+    store.set_followers(epoch, Followers((sink,)), {"notes": newest})
+    publisher = Publisher(log, store)
+    for turn, notes in enumerate([{"a": "1", "b": "2"}, {"a": "2", "b": "3"}], 1):
+        written = delta(newest, *((key, 1, note) for key, note in notes.items()))
+        store.commit(turn_of(planned(epoch, turn), {newest: (written,)}))
+        publisher.publish(epoch)
+    held: dict[str, object] = {}
+    for row in rows(log, Partition("rows", 0)):
+        said = None if row["value"] is None else json.loads(row["value"])["after"]
+        held[json.loads(row["key"])["note"]] = said
+    assert [note for note, row in held.items() if row is not None] == ["2", "3"]

@@ -25,6 +25,7 @@ from headrace.store.duckdb.tables.statements import create
 STREAM = "CREATE STREAM clicks (k STRING, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts);"
 STRING, BIGINT, TIMESTAMP = map(parse_type, ("STRING", "BIGINT", "TIMESTAMP"))
 ROW_GROUP = 122_880
+CHANGES = changes_table("v", "1", 0)
 
 
 class CountingFile(DuckDBFile):
@@ -61,11 +62,11 @@ def rows_read(folder: Path, table: Table, history: str, delta: str, groups: int)
         for statement in SCHEMA:
             file.run(statement)
         file.run(create(table))
-        file.run(create_changes(changes_table("v", "1"), relation_of(table)))
+        file.run(create_changes(CHANGES, relation_of(table)))
         file.run(f'INSERT INTO headrace."{table.name}" {history}')
         file.scanned = 0
         rows = [dict(zip(schema.names, row, strict=True)) for row in file.rows(delta)]
-        maker = ChangeMaker(file, table, 0, 1)
+        maker = ChangeMaker(file, table, CHANGES, 0, 1)
         maker.look([pa.Table.from_pylist(rows, schema)])
         maker.close()
         maker.finish()

@@ -299,11 +299,11 @@ def test_more_touched_windows_than_a_row_group_has_rows_all_change(file: DuckDBF
         KeyPart("k", columns[2].name, columns[2].type),
     )
     table = Table("hits", "v1", columns, InPanes(cut), outputs=outputs_of(columns[2:]), key=key)
-    changes = changes_table("hits", "v1")
+    changes = changes_table("hits", "v1", 0)
     for statement in (create(table), create_changes(changes, relation_of(table))):
         file.run(statement)
     rows = delta(table, *((5_000, 4_001, key, 1) for key in range(keys)))
-    maker = ChangeMaker(file, table, None, 1)
+    maker = ChangeMaker(file, table, changes, None, 1)
     maker.look([rows])
     with file.registered("__delta", rows) as name:
         file.run(merge(table, name))

@@ -5,7 +5,8 @@
 - `final`: after every turn too, of closed rows only.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from headrace.errors import Problem
@@ -67,9 +68,22 @@ class Emitting:
             if sink.topic in self._waiting and self._due_in_us(sink) <= 0
         }
 
-    def note_told(self, topics: Collection[str]) -> None:
-        """Note which sinks have all changes now."""
+    @contextmanager
+    def telling(self, topics: Collection[str]) -> Iterator[None]:
+        """Let sinks be told within; they wait again if that fails.
+
+        Changes that another unit commits meanwhile wait, be they told already or not.
+        """
         self._waiting -= set(topics)
+        try:
+            yield
+        except BaseException:
+            self._waiting |= set(topics)
+            raise
+        self.note_told(topics)
+
+    def note_told(self, topics: Collection[str]) -> None:
+        """Note when sinks were told."""
         self._told_us |= dict.fromkeys(topics, self.wall())
 
     def due_in_us(self) -> int:

@@ -57,8 +57,8 @@ class Tools:
         due = self.emitting.due()
         if self.publisher is None or not (outbox or written or due):
             return
-        self.publisher.publish(epoch, outbox=outbox, sinks=due, written=written)
-        self.emitting.note_told(due)
+        with self.emitting.telling(due):
+            self.publisher.publish(epoch, outbox=outbox, sinks=due, written=written)
 
     def tidy(self, files: Collection[str]) -> None:
         """Remove those files of state that no manifest names any more."""

@@ -48,7 +48,7 @@ SCHEMA = (
     "CREATE TABLE headrace.leases (lease VARCHAR, view VARCHAR, told BIGINT)",
     # How large the changes of a commit are, where readers besides sinks follow the view.
     """CREATE TABLE headrace.change_sizes (
-        view VARCHAR, commit BIGINT, row_count BIGINT, bytes BIGINT)""",
+        view VARCHAR, commit BIGINT, bytes BIGINT)""",
     # Rows of written streams on their way to their topics; the columns of WRITTEN_ROWS.
     "CREATE SEQUENCE headrace.written_numbers",
     """CREATE TABLE headrace.written_rows (

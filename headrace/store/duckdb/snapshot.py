@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import duckdb
@@ -243,11 +244,14 @@ class DuckDBSnapshot:
         [state] = [each for each in self.sinks() if each.sink.topic == topic]
         head = self.commits() if state.until is None else state.until
         for net in net_changes(self._fetch, state, head):
-            with translated():
-                rows = self._connection.sql(net.sql).to_arrow_reader(_BATCH_ROWS)
+            rows = partial(self._batches, net.sql)
             yield SinkChanges(
                 net.commit, net.step, net.version, net.old, net.new, rows, net.is_first
             )
+
+    def _batches(self, sql: str) -> Iterator[pa.RecordBatch]:
+        with translated():
+            yield from self._connection.sql(sql).to_arrow_reader(_BATCH_ROWS)
 
     def shown(self) -> dict[str, str]:
         """Return the version that readers see of every view."""

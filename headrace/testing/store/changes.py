@@ -7,6 +7,7 @@ size, go away and come back with their token, also after the store was opened ag
 # ruff: noqa: D102 (the name of a test is its sentence)
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,12 @@ import pytest
 from headrace import faults
 from headrace.errors import TokenRefused, TokenTooOld
 from headrace.ledger.following import ChangeLimits, Followers, Page, SinkEntry, Token
+from headrace.plan.tables import KeyPart
+from headrace.schema.types import parse_type
 from headrace.store.base import Store
 from headrace.store.following import Follower
 from headrace.testing.store.changing import PLACEMENTS, Folded, History, view_rows
-from headrace.testing.store.samples import StoreSuite
+from headrace.testing.store.samples import StoreSuite, counts, delta, planned, turn_of
 
 __all__ = ["ChangesContract"]
 
@@ -201,6 +204,50 @@ class ChangesContract(StoreSuite):
                 Follower(store, "none")
             assert "there is no view none that readers see" in str(refused.value)
         assert Token.parse(str(token)) == token
+
+    def test_a_token_within_a_commit_is_too_old_when_the_commit_is_gone(self, store: Store) -> None:
+        history = History(store, "records", random.Random(8))
+        limits = ChangeLimits(commits=2)
+        store.set_followers(history.epoch, Followers(limits=limits), {})
+        there, gone = Follower(store, "hits"), Follower(store, "hits")
+        while not (page := gone.read(1)).token.rows:
+            history.turn()
+            there.read()
+        for _ in range(20):
+            history.turn()
+            there.read()
+        with pytest.raises(TokenTooOld):
+            Follower(store, "hits", after=page.token)
+
+    def test_changes_are_pruned_when_the_limits_are_set(self, path: Path) -> None:
+        """An engine that starts often takes few turns each time."""
+        store = self.make_store(path)
+        history = History(store, "records", random.Random(9))
+        followers = Followers(always=frozenset({"hits"}), limits=ChangeLimits(commits=5))
+        for _ in range(4):
+            store.set_followers(history.epoch, followers, {"hits": history.table})
+            Follower(store, "hits")  # and never comes back
+            for _ in range(8):
+                history.turn()
+            store.close()
+            store = self.make_store(path)
+            history.reopen(store)
+        store.set_followers(history.epoch, followers, {"hits": history.table})
+        with store.open() as snapshot:
+            kept = snapshot.kept_changes()["hits"]
+            assert (kept.since, kept.leases) == (snapshot.commits() - 5, 0)
+        store.close()
+
+    def test_keys_with_two_parts_of_one_name_can_be_followed(self, store: Store) -> None:
+        table = counts()
+        parts = [KeyPart(name, "k", parse_type("STRING")) for name in ("k", "K", "k")]
+        table = replace(table, key=tuple(parts))
+        epoch = self.begin(store, table)
+        with Follower(store, table.view) as follower:
+            row = delta(table, ("a", 1, 1, 1, 1))
+            store.commit(turn_of(planned(epoch, 1), {table: (row,)}))
+            [change] = follower.read().rows.to_pylist()
+        assert change["_key"] == {"k": "a", "K_": "a", "k__": "a"}
 
     def test_progress_is_told_also_when_nothing_changes(self, store: Store) -> None:
         history = History(store, "forever", random.Random(6))

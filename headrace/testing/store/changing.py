@@ -6,7 +6,6 @@ and fails where one does not fit what it holds.
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -103,6 +102,7 @@ class History:
         self._watermark_us = self._committed_us = 0
         self._deltas: list[list[tuple[Any, ...]]] = []
         self._versions = 1
+        self._replaced: Table | None = None
         held = [stream_holding(), holding(self.table)]
         store.hold(self.epoch, held, {MAIN: {PARTITION_0: Progress()}})
         store.prepare(self.table)
@@ -141,9 +141,15 @@ class History:
         return {PARTITION_0: Progress(self._turn * 10, clock)}
 
     def swap(self, *, wide: bool) -> frozenset[str]:
-        """Let another version take over, which some of the turns are not part of."""
+        """Let another version take over, which some of the turns are not part of.
+
+        It may be the one before this one: an edit is undone.
+        """
         self._versions += 1
         table = table_of(self.kind, f"v{self._versions}", wide=wide)
+        if self._replaced is not None and self.draw.random() < 0.4:
+            table = self._replaced
+        self._replaced = self.table
         unit = f"view:hits@{table.version}"
         held = holding(table, unit, state=HoldingState.BUILDING)
         self.store.hold(self.epoch, [held], {unit: {PARTITION_0: Progress()}})
@@ -230,12 +236,3 @@ class Folded:
 def _last(row: dict[str, Any], name: str) -> dict[str, Any]:
     """Return a row with one column at its end."""
     return {**{each: value for each, value in row.items() if each != name}, name: row[name]}
-
-
-def pages(read: Callable[[], Page]) -> Iterator[Page]:
-    """Yield pages up to the one at the head."""
-    while True:
-        page = read()
-        yield page
-        if page.at_head:
-            return

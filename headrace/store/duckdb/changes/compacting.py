@@ -20,6 +20,8 @@ _NET = "temp.__net"
 
 def compact(file: DuckDBFile, view: FollowedView, shown: ShownVersion, end: int) -> int:
     """Make one change of several up to the commit `end`; return how many changes there are then."""
+    if end <= shown.since:
+        return 0
     places = {place for state in view.sinks for place in (state.told, state.until or state.told)}
     between = sorted({shown.since, end, *(place for place in places if shown.since < place < end)})
     for start, stop in pairwise(between):

@@ -9,7 +9,13 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headrace.ledger.following import ChangeLimits, Followers, SinkEntry, SinkState
+from headrace.ledger.following import (
+    ChangeLimits,
+    Followers,
+    SinkEntry,
+    SinkState,
+    relation_of,
+)
 from headrace.plan.tables import Table
 from headrace.store.duckdb.changes.images import take_images
 from headrace.store.duckdb.changes.layout import (
@@ -20,6 +26,7 @@ from headrace.store.duckdb.changes.layout import (
     rows_view,
 )
 from headrace.store.duckdb.changes.shown import Rows, read_shown
+from headrace.store.duckdb.changes.sizes import check_sizes
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.reading import live
 
@@ -44,6 +51,7 @@ class FollowedView:
     """What a commit has to know of a view that is followed."""
 
     version: str  # that readers see
+    changes: str  # the name of its table of changes
     always: bool = False
     has_leases: bool = False
     sinks: tuple[SinkState, ...] = field(default=())
@@ -88,7 +96,10 @@ def read_followed(rows: Rows) -> dict[str, FollowedView]:
     for view, always in rows("SELECT view, always FROM headrace.followed", []):
         if shown := read_shown(rows, view):
             of_view = tuple(sinks.get(view, ()))
-            found[view] = FollowedView(shown[-1].version, always, view in leased, of_view)
+            newest = shown[-1]
+            found[view] = FollowedView(
+                newest.version, newest.changes, always, view in leased, of_view
+            )
     return found
 
 
@@ -107,13 +118,18 @@ def set_followers(
     waits = False
     for sink in followers.sinks:
         state, table = known.pop(sink.topic, None), tables.get(sink.view)
+        if state is not None and _kind(state.sink) != _kind(sink):
+            _forget_sink(file, state)  # it was told nothing yet, or would have been refused
+            state = None
+        if table is not None and not sink.has_key(relation_of(table)):
+            table = None  # a version that has the columns of its key is built
         views.add(sink.view)
         told, first = (commit - 1, None) if state is None else (state.told, state.first)
         if table is not None:
             was_final = None if state is None else state.sink.emit == "final"
             condition, sign = _owed(was_final, is_final=sink.emit == "final")
             if condition is not None:
-                _make_first(file, sink.topic, table, condition, sign, commit)
+                _make_first(file, sink, table, condition, sign, commit)
                 told = first = commit
                 waits = True
         file.run("DELETE FROM headrace.sinks WHERE topic = ?", [sink.topic])
@@ -130,6 +146,10 @@ def set_followers(
     return waits
 
 
+def _kind(sink: SinkEntry) -> tuple[str, str, tuple[str, ...]]:
+    return sink.view, sink.mode, sink.key
+
+
 def _owed(was_final: bool | None, *, is_final: bool) -> tuple[str | None, int]:
     """Return which rows a sink has to be told first, as a condition, and with which sign."""
     if was_final is None:
@@ -140,8 +160,9 @@ def _owed(was_final: bool | None, *, is_final: bool) -> tuple[str | None, int]:
 
 
 def _make_first(
-    file: DuckDBFile, topic: str, table: Table, condition: str, sign: int, commit: int
+    file: DuckDBFile, sink: SinkEntry, table: Table, condition: str, sign: int, commit: int
 ) -> None:
+    topic = sink.topic
     shown = read_shown(file.rows, table.view)[-1]
     columns = ", ".join(columns_of(shown.relation))
     order = ", ".join(f"k{at}" for at in range(len(table.key))) or "1"
@@ -154,6 +175,7 @@ def _make_first(
         f"FROM temp.__first WHERE {condition}"
     )
     file.run("DROP TABLE temp.__first")
+    check_sizes(file, table, first_table(topic), commit, [sink])
 
 
 def _forget_sink(file: DuckDBFile, state: SinkState) -> None:
@@ -165,8 +187,7 @@ def add_lease(file: DuckDBFile, lease: str, view: str, told: int) -> None:
     """Let a reader follow a view from a commit on, the last one or one whose changes are kept."""
     file.run("DELETE FROM headrace.leases WHERE lease = ?", [lease])
     file.insert("headrace.leases", [[lease, view, told]])
-    always = file.rows("SELECT always FROM headrace.followed WHERE view = ?", [view])
-    _follow(file, view, head_of(file.rows), always=bool(always and always[0][0]))
+    _follow(file, view, head_of(file.rows), always=_is_always(file, view))
 
 
 def drop_lease(file: DuckDBFile, lease: str) -> None:
@@ -174,8 +195,12 @@ def drop_lease(file: DuckDBFile, lease: str) -> None:
     found = file.rows("SELECT view FROM headrace.leases WHERE lease = ?", [lease])
     file.run("DELETE FROM headrace.leases WHERE lease = ?", [lease])
     for (view,) in found:
-        always = file.rows("SELECT always FROM headrace.followed WHERE view = ?", [view])
-        _follow(file, view, head_of(file.rows), always=bool(always and always[0][0]))
+        _follow(file, view, head_of(file.rows), always=_is_always(file, view))
+
+
+def _is_always(file: DuckDBFile, view: str) -> bool:
+    found = file.rows("SELECT always FROM headrace.followed WHERE view = ?", [view])
+    return bool(found and found[0][0])
 
 
 def _follow(file: DuckDBFile, view: str, commit: int, *, always: bool) -> None:
@@ -215,8 +240,11 @@ def _drop_changes(file: DuckDBFile, view: str) -> None:
 
 
 def forget_view(file: DuckDBFile, view: str) -> None:
-    """Let all go that is known of a view which is dropped; its sinks go when they are set anew."""
+    """Let all go that is known of a view which is dropped, its sinks too: they begin anew."""
     _drop_changes(file, view)
+    for state in read_sinks(file.rows):
+        if state.sink.view == view:
+            _forget_sink(file, state)
     file.run(f"DROP VIEW IF EXISTS {rows_view(view)}")
     for table in ("shown", "leases"):
         file.run(f"DELETE FROM headrace.{table} WHERE view = ?", [view])

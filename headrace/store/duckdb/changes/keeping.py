@@ -35,6 +35,7 @@ __all__ = ["ChangeKeeping"]
 COMPACT_ROWS = 100_000
 # Between two looks at what readers with a lease have; sinks are looked at when they are told.
 _PRUNE_COMMITS = 16
+_NO_LIMITS = ChangeLimits(commits=1 << 62, bytes=1 << 62)
 
 
 class ChangeKeeping:
@@ -42,11 +43,12 @@ class ChangeKeeping:
 
     def __init__(self, file: DuckDBFile) -> None:
         self._file = file
-        self._limits = ChangeLimits()
+        self._limits = _NO_LIMITS  # until the engine says which there are
         self._followed: dict[str, FollowedView] | None = None
         self._leases: dict[str, tuple[str, int]] | None = None
         self._added: dict[str, int] = {}  # changes since a view's were made fewer
         self._unpruned: dict[str, int] = {}  # commits since a view was pruned
+        self._ended: set[str] = set()  # leases that end with the transaction under way
 
     def forget(self) -> None:
         """Read anew who follows: it changed."""
@@ -65,26 +67,34 @@ class ChangeKeeping:
         try:
             yield
         except BaseException:
+            self._ended.clear()
             self._leases = None  # the ledger knows of earlier places, which is safe
             self.forget()
             raise
+        # Only now: a transaction that lacks memory is tried again.
+        for lease in self._ended:
+            self.leases.pop(lease, None)
+        self._ended.clear()
 
     @property
     def followed(self) -> Mapping[str, FollowedView]:
         """The views that are followed."""
-        if self._followed is None:
-            self._followed = read_followed(self._file.rows)
-        return self._followed
+        found = self._followed  # another thread may forget it meanwhile
+        if found is None:
+            found = self._followed = read_followed(self._file.rows)
+        return found
 
     @property
     def leases(self) -> dict[str, tuple[str, int]]:
         """The view and the last commit of every reader with a lease."""
-        if self._leases is None:
-            self._leases = read_leases(self._file.rows)
-        return self._leases
+        found = self._leases
+        if found is None:
+            found = self._leases = read_leases(self._file.rows)
+        return found
 
     def begin(self, commit: Commit) -> list[ChangeMaker]:
         """Return what makes the changes of a turn, after a look at what it touches."""
+        self._ended.clear()
         tables = [table for table in commit.deltas if not table.part and self._is_followed(table)]
         if not tables:
             return []
@@ -92,7 +102,8 @@ class ChangeKeeping:
         makers = []
         for table in tables:
             after_us = commit.watermarks.get(Owner("view", table.view, table.version))
-            maker = ChangeMaker(self._file, table, after_us, number)
+            into = self.followed[table.view].changes
+            maker = ChangeMaker(self._file, table, into, after_us, number)
             maker.look(commit.deltas[table])
             makers.append(maker)
         return makers
@@ -123,6 +134,8 @@ class ChangeKeeping:
         followed = self.followed[view]
         if followed.always or all(state.sink.emit != "every" for state in followed.sinks):
             return
+        if any(state.until is not None for state in followed.sinks):
+            return  # what is on its way stays as it is until it is there
         self._added[view] = self._added.get(view, 0) + count
         if self._added[view] > COMPACT_ROWS:
             told = [told for of, told in self.leases.values() if of == view]
@@ -133,13 +146,12 @@ class ChangeKeeping:
     def measure(self, table: Table, commit: int) -> None:
         """Note how large the changes of a commit are. MergeFailed: too large for a sink."""
         view = self.followed[table.view]
-        sinks = {state.sink.name: (state.sink.mode, state.sink.key) for state in view.sinks}
-        check_sizes(self._file, table, commit, sinks)
+        sinks = [state.sink for state in view.sinks]
+        check_sizes(self._file, table, view.changes, commit, sinks)
         if view.is_measured:
-            [shown] = read_shown(self._file.rows, table.view)[-1:]
             self._file.run(
-                f"INSERT INTO headrace.change_sizes SELECT ?, {commit}, count(*), "
-                f"sum({row_bytes(relation_of(table))}) FROM {shown.changes} "
+                f"INSERT INTO headrace.change_sizes SELECT ?, {commit}, "
+                f"coalesce(sum({row_bytes(relation_of(table))}), 0) FROM {view.changes} "
                 f"WHERE _commit = {commit}",
                 [table.view],
             )
@@ -151,12 +163,13 @@ class ChangeKeeping:
         if set_followers(self._file, followers, tables, commit):
             self._file.run("UPDATE headrace.engine SET commits = ?", [commit])
         self.forget()
+        for view in self.followed:
+            self.prune(view)
 
     def follow(self, lease: str, view: str, token: Token) -> None:
         """Keep changes for a reader after a token."""
-        told = token.commit - 1 if token.rows else token.commit
-        add_lease(self._file, lease, view, told)
-        self.leases[lease] = (view, told)
+        add_lease(self._file, lease, view, token.whole)
+        self.leases[lease] = (view, token.whole)
         self.forget()
 
     def unfollow(self, lease: str) -> None:
@@ -170,10 +183,10 @@ class ChangeKeeping:
         found = self.leases.get(lease)
         if found is None:
             raise TokenTooOld(
-                f"{token}: the lease of this reader has ended: it was too far behind; begin with "
-                f"all rows of the view, without a token"
+                f"{token}: the lease of this reader has ended: it was too far behind, or closed; "
+                f"begin with all rows of the view, without a token"
             )
-        self.leases[lease] = (found[0], token.commit - 1 if token.rows else token.commit)
+        self.leases[lease] = (found[0], token.whole)
 
     def begin_publishing(self, topics: Sequence[str]) -> None:
         """Note that sinks which are told of several commits as one are on their way to this one."""
@@ -197,6 +210,7 @@ class ChangeKeeping:
                 [commit, topic],
             )
             self._file.run(f"DROP TABLE IF EXISTS {first_table(topic)}")
+        self.forget()
         for name in set(views.values()):
             self._added.pop(name, None)
             self.prune(name)
@@ -205,6 +219,6 @@ class ChangeKeeping:
         """Drop changes of a view that every follower has; end the leases that are too old."""
         # A copy: readers renew their leases meanwhile.
         leases = {lease: told for lease, (of, told) in list(self.leases.items()) if of == view}
-        for ended in prune(self._file, view, leases, self._limits):
-            self.leases.pop(ended, None)
+        if ended := prune(self._file, view, leases, self._limits):
+            self._ended.update(ended)
             self.forget()

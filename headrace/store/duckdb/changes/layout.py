@@ -1,4 +1,6 @@
-"""The table of changes beside the state of a version: `<view>__<version>__changes`.
+"""The table of changes beside the state of a version: `<view>__<version>__changes_<since>`.
+
+`since` is the commit from which on readers see the version: one may come back.
 
 | column | what it is |
 |---|---|
@@ -23,9 +25,9 @@ META = "_commit, _step, _row, _sign, _closed"
 _META_TYPES = "_commit BIGINT, _step TINYINT, _row BIGINT, _sign TINYINT, _closed BOOLEAN"
 
 
-def changes_table(view: str, version: str) -> str:
-    """Return the qualified name of the changes of a version."""
-    return physical(f"{view}__{version}__changes")
+def changes_table(view: str, version: str, since: int) -> str:
+    """Return the qualified name of the changes of a version that readers see since a commit."""
+    return physical(f"{view}__{version}__changes_{since}")
 
 
 def rows_view(view: str) -> str:

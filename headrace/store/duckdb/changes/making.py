@@ -15,7 +15,7 @@ import pyarrow as pa
 from headrace.ledger.following import relation_of
 from headrace.plan.tables import Table
 from headrace.store.duckdb.changes.images import take_images
-from headrace.store.duckdb.changes.layout import META, changes_table, columns_of
+from headrace.store.duckdb.changes.layout import META, columns_of
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.reading import Shown, live, shown_at
@@ -30,11 +30,15 @@ class ChangeMaker:
     """Makes the changes of one version in one commit, within the caller's transaction.
 
     `look` before anything is written, `close` once the deltas are merged and rows are still to
-    leave, `finish` after everything. `after_us` is W after the turn, None if it does not move.
+    leave, `finish` after everything. `into` is the table of changes; `after_us` is W after the
+    turn, None if it does not move.
     """
 
-    def __init__(self, file: DuckDBFile, table: Table, after_us: int | None, commit: int) -> None:
+    def __init__(
+        self, file: DuckDBFile, table: Table, into: str, after_us: int | None, commit: int
+    ) -> None:
         self.table = table
+        self.into = into
         self._file = file
         self.commit = commit
         self._before_us = self._known_watermark_us()
@@ -70,10 +74,9 @@ class ChangeMaker:
     def _note(self) -> None:
         """Write how the newer images differ from the older ones, and drop these."""
         before, after = (f"temp.{self._name(kind)}" for kind in ("before", "after"))
-        name = changes_table(self.table.view, self.table.version)
         self._rows += insert_differences(
             self._file,
-            name,
+            self.into,
             before,
             after,
             keys=key_names(self.table),

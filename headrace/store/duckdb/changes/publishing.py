@@ -33,7 +33,8 @@ class NetChanges:
 
 def net_changes(rows: Rows, state: SinkState, head: int) -> Iterator[NetChanges]:
     """Yield what a sink is to be told up to a commit, in order."""
-    shown = read_shown(rows, state.sink.view)
+    sink = state.sink
+    shown = read_shown(rows, sink.view)
     at = version_at(shown, state.told)
     is_final = state.sink.emit == "final"
     if state.first is not None and at is not None:
@@ -49,11 +50,15 @@ def net_changes(rows: Rows, state: SinkState, head: int) -> Iterator[NetChanges]
         if place > at or state.told < version.since:
             if not version.same and version.since <= head:
                 before = shown[place - 1] if place else None
-                yield from _swap(before, version, is_final=is_final)
+                if before is not None and not sink.has_key(before.relation):
+                    before = None  # it was told nothing of rows without its key
+                if sink.has_key(version.relation):
+                    yield from _swap(before, version, is_final=is_final)
                 told = version.since
             else:
                 told = version.since - 1
-        yield from _of_version(rows, state, version, told, min(last, head))
+        if sink.has_key(version.relation):
+            yield from _of_version(rows, state, version, told, min(last, head))
 
 
 def _of_version(

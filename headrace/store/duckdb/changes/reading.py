@@ -8,8 +8,8 @@ from headrace.errors import TokenRefused, TokenTooOld
 from headrace.ledger.following import Page, Token
 from headrace.schema.relations import Relation
 from headrace.store.duckdb.changes.following import head_of
-from headrace.store.duckdb.changes.shown import Rows, ShownVersion, read_shown, version_at
-from headrace.store.duckdb.tables.names import quote
+from headrace.store.duckdb.changes.shown import Rows, ShownVersion, read_shown
+from headrace.store.duckdb.tables.names import distinct_names, quote
 
 __all__ = ["check_token", "head_token", "page_after", "rows_of"]
 
@@ -68,7 +68,8 @@ def rows_of(relation: Relation) -> str:
 
 
 def _struct(relation: Relation) -> str:
-    parts = [f"{quote(each.name)} := k{at}" for at, each in enumerate(relation.key)]
+    names = distinct_names([each.name for each in relation.key])
+    parts = [f"{quote(name)} := k{at}" for at, name in enumerate(names)]
     return f"struct_pack({', '.join(parts)})" if parts else "NULL"
 
 
@@ -124,9 +125,8 @@ def _check(rows: Rows, shown: list[ShownVersion], view: str, after: Token) -> tu
         )
     if after.commit > head:
         raise TokenRefused(f"{after} is ahead of the store, whose last commit is {head}")
-    place = version_at(shown, after.commit)
-    known = {each.version: at for at, each in enumerate(shown)}
-    if since is None or after.commit < since or after.version not in known or place is None:
+    at = _version_of(shown, after)
+    if since is None or after.whole < since or at is None:
         kept = "only while somebody follows the view"
         kept = kept if since is None else f"from commit {since} on"
         raise TokenTooOld(
@@ -134,10 +134,17 @@ def _check(rows: Rows, shown: list[ShownVersion], view: str, after: Token) -> tu
             f"{_BEGIN_ANEW}. Raise [engine] changes_retention_commits or changes_retention_mb if "
             f"readers stay away for longer."
         )
-    at = known[after.version]
-    if at + 1 < len(shown) and after.commit >= shown[at + 1].since:
-        raise TokenRefused(f"{after}: readers saw another version of {view} at that commit")
     return at, head
+
+
+def _version_of(shown: list[ShownVersion], after: Token) -> int | None:
+    """Return which of a view's versions a token is of; the same one may come back."""
+    for at, each in enumerate(shown):
+        # One commit earlier: a page may end where the swap's own changes begin.
+        last = shown[at + 1].since - 1 if at + 1 < len(shown) else after.commit
+        if each.version == after.version and each.since - 1 <= after.commit <= last:
+            return at
+    return None
 
 
 def _store_id(rows: Rows) -> str:

@@ -24,7 +24,7 @@ class ShownVersion(NamedTuple):
     @property
     def changes(self) -> str:
         """The qualified name of its table of changes."""
-        return changes_table(self.view, self.version)
+        return changes_table(self.view, self.version, self.since)
 
 
 def read_shown(rows: Rows, view: str) -> list[ShownVersion]:

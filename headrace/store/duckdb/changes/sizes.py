@@ -1,14 +1,15 @@
 """How large changes are: what is kept of them, and whether the log takes them as records."""
 
+from collections.abc import Collection
+
 from headrace.errors import MergeFailed
-from headrace.ledger.following import relation_of
+from headrace.ledger.following import SinkEntry, relation_of
 from headrace.log.base import MAX_RECORD_BYTES
 from headrace.plan.tables import Table
 from headrace.schema.envelopes import record_bytes
 from headrace.schema.json_rows import json_object
 from headrace.schema.relations import Relation
 from headrace.schema.types import DataType, parse_type
-from headrace.store.duckdb.changes.layout import changes_table
 from headrace.store.duckdb.file import DuckDBFile
 
 __all__ = ["SOURCE_BYTES", "check_sizes", "row_bytes"]
@@ -34,17 +35,18 @@ def row_bytes(relation: Relation) -> str:
 
 
 def check_sizes(
-    file: DuckDBFile, table: Table, commit: int, sinks: dict[str, tuple[str, tuple[str, ...]]]
+    file: DuckDBFile, table: Table, changes: str, commit: int, sinks: Collection[SinkEntry]
 ) -> None:
     """Refuse rows that the log would refuse when it is too late, as records of sinks. MergeFailed.
 
-    `sinks` are the mode and the key of each, by name.
+    `changes` is the table of the rows.
     """
-    relation, name = relation_of(table), changes_table(table.view, table.version)
+    relation = relation_of(table)
+    sinks = [sink for sink in sinks if sink.has_key(relation)]
     columns = [("_key", each) for each in relation.key] + [("", each) for each in relation.columns]
     if all(each.type.kind in _FIXED for _, each in columns) or not sinks:
         return
-    rows = f"FROM {name} WHERE _commit = {commit} AND _sign > 0"
+    rows = f"FROM {changes} WHERE _commit = {commit} AND _sign > 0"
     names = sum(len(each.name.encode()) + 4 for _, each in columns)
     most = f"{_LARGEST_FACTOR} * ({row_bytes(relation)}) + {names + _FIXED_BYTES * len(columns)}"
     suspect = f"2 * ({most}) + {SOURCE_BYTES} > {MAX_RECORD_BYTES}"
@@ -54,7 +56,8 @@ def check_sizes(
         [(each.name, f"c{at}", each.type) for at, each in enumerate(relation.columns)]
         + [("_closed", "_closed", parse_type("BOOLEAN"))]
     )
-    for sink, (mode, chosen) in sinks.items():
+    for sink in sinks:
+        mode, chosen = sink.mode, sink.key
         places = {each.name: (f"c{at}", each.type) for at, each in enumerate(relation.columns)}
         parts = [(each.name, f"k{at}", each.type) for at, each in enumerate(relation.key)]
         key = json_object([(each, *places[each]) for each in chosen] if chosen else parts)
@@ -69,9 +72,9 @@ def check_sizes(
         for found, bytes in large:
             raise MergeFailed(
                 f"view {table.view}: the row {found} has {bytes} bytes as a record of its sink "
-                f"{sink}, {MAX_RECORD_BYTES} is the most that the log takes. Leave its longest "
-                f"column out of the view or make it shorter, a text with left(x, 1000), a list "
-                f"with collect_list(x, 100); or drop the sink, and the view goes on as it is.",
+                f"{sink.name}, {MAX_RECORD_BYTES} is the most that the log takes. Leave its "
+                f"longest column out of the view or make it shorter, a text with left(x, 1000), a "
+                f"list with collect_list(x, 100); or drop the sink, and the view goes on as it is.",
                 view=table.view,
             )
 

@@ -8,7 +8,7 @@ from headrace.plan.tables import EVENTS, Table
 from headrace.plan.terms import Cause
 from headrace.store.duckdb.expressions.failing import Asked, Names, ask
 from headrace.store.duckdb.tables.finals import final_fails, final_text, items_fail, items_text
-from headrace.store.duckdb.tables.names import GROUP, quote, watermark_of
+from headrace.store.duckdb.tables.names import GROUP, distinct_names, quote, watermark_of
 from headrace.store.duckdb.tables.placing import Placing, placing_of
 
 __all__ = ["Shown", "live", "shown_at"]
@@ -120,7 +120,7 @@ class Shown:
 
         HAVING is asked first, then the outputs in their order: the first that fails is told.
         """
-        keys = _distinct([part.name for part in self.table.key])
+        keys = distinct_names([part.name for part in self.table.key])
         columns = [
             f"{self.references[part.reference]} AS {quote(name)}"
             for part, name in zip(self.table.key, keys, strict=True)
@@ -155,16 +155,6 @@ class Shown:
 def _all_tests(asked: Iterable[Asked]) -> list[str]:
     """Return all tests of expressions, each once."""
     return list(dict.fromkeys(test for each in asked for test in each.fails.values()))
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Return names that differ; a key that is not selected may have the name of another."""
-    found: list[str] = []
-    for name in names:
-        while name.lower() in map(str.lower, found):
-            name += "_"
-        found.append(name)
-    return found
 
 
 def _literal(text: str) -> str:
