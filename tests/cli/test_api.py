@@ -38,18 +38,30 @@ class Desk(StoreDesk):
         super().export(sink, table)
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    log, store = EmbeddedLog(tmp_path / "log"), DuckDBStore(tmp_path / "store.duckdb")
+@pytest.fixture(scope="module")
+def shared_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    folder = tmp_path_factory.mktemp("shop")
+    log, store = EmbeddedLog(folder / "log"), DuckDBStore(folder / "store.duckdb")
     yield Desk("shop", log, store, Settings(), pipelines=list)
     store.close()
     log.close()
 
 
-@pytest.fixture
-def url(desk: Desk) -> Iterator[str]:
-    with serve(Api(desk, token=TOKEN).app, port=0) as url:
+@pytest.fixture(scope="module")
+def shared_url(shared_desk: Desk) -> Iterator[str]:
+    with serve(Api(shared_desk, token=TOKEN).app, port=0) as url:
         yield url
+
+
+@pytest.fixture
+def desk(shared_desk: Desk) -> Iterator[Desk]:
+    yield shared_desk
+    vars(shared_desk).pop("exporting", None)
+
+
+@pytest.fixture
+def url(desk: Desk, shared_url: str) -> str:
+    return shared_url
 
 
 @pytest.fixture

@@ -1,21 +1,24 @@
 """An append that stops in the middle says which lines are stored, and `--resume` goes on there.
 
 Method: a real process appends small batches and is killed at every fault point of the log, or finds
-a full disk; then `--resume` appends the rest. In the end every line is there once.
+a full disk; then `--resume` appends the rest. In the end every line is there once. What is refused
+and not killed runs in the test's own process, with a pipe as its stdin.
 """
 
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from cli.commands import Answer, Run
-from headrace.cli.log import appending
+from headrace.cli.log import appending, lines
 from headrace.cli.log.runs import MAX_SLOTS, Task, take_slot
 from headrace.log import EmbeddedLog, Log
 from headrace.testing.log.suite import rows
@@ -31,10 +34,13 @@ main()
 """
 
 
-def run_process(*arguments: object, chunk: int = 4_000, fault: str = "") -> Answer:
+def run_process(
+    *arguments: object, chunk: int = 4_000, fault: str = "", input: str | None = None
+) -> Answer:
     environment = {**os.environ, **({"HEADRACE_FAULT": fault} if fault else {})}
     done = subprocess.run(
         [sys.executable, "-c", SMALL, str(chunk), *map(str, arguments)],
+        input=input,
         capture_output=True,
         text=True,
         env=environment,
@@ -118,21 +124,35 @@ def test_all_of_it_is_appended_again_on_demand(project: Path, headrace: Run, fil
 
 def test_stdin_goes_on_when_the_same_input_is_piped_again(project: Path, file: Path) -> None:
     text = file.read_text()
-    assert pipe(project, text, fault="log_after_decision:5").code == -signal.SIGKILL
-    assert pipe(project, text, "--resume").code == 0
+    killed = run_process(
+        "append", "payments", "-p", project, fault="log_after_decision:5", input=text
+    )
+    assert killed.code == -signal.SIGKILL
+    assert run_process("append", "payments", "-p", project, "--resume", input=text).code == 0
     assert sorted(stored_in(project)) == sorted(LINES)
 
 
-def pipe(project: Path, text: str, *options: str, fault: str = "") -> Answer:
-    done = subprocess.run(
-        [sys.executable, "-c", SMALL, "4000", "append", "payments", "-p", project, *options],
-        input=text,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **({"HEADRACE_FAULT": fault} if fault else {})},
-        timeout=120,
-    )
-    return Answer(done.returncode, done.stdout, done.stderr)
+@pytest.fixture
+def pipe(project: Path, headrace: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]:
+    """Append what comes through a pipe, in small batches, in this process."""
+
+    def append(text: str, *options: str) -> Answer:
+        reading, writing = os.pipe()
+
+        def write() -> None:
+            with suppress(BrokenPipeError), open(writing, "w") as pipe:  # it is refused in between
+                pipe.write(text)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        with open(reading) as stdin, monkeypatch.context() as patch:
+            patch.setattr(lines, "CHUNK_BYTES", 4_000)
+            patch.setattr(sys, "stdin", stdin)
+            answer = headrace("append", "payments", "-p", project, *options)
+        writer.join()
+        return answer
+
+    return append
 
 
 LARGE = "x" * (2 << 20)
@@ -140,32 +160,34 @@ LARGE = "x" * (2 << 20)
 
 @pytest.mark.parametrize("between", ["", "1\n2\n", LARGE], ids=["empty", "whole", "refused"])
 def test_a_pipe_that_stopped_goes_on_although_another_was_appended_since(
-    project: Path, between: str
+    project: Path, pipe: Callable[..., Answer], between: str
 ) -> None:
-    stopped = pipe(project, "\n".join([*LINES[:300], LARGE]))
+    stopped = pipe("\n".join([*LINES[:300], LARGE]))
     assert stopped.code == 2
     assert "Pipe the same input into `headrace append payments - --project" in stopped.err
     assert 0 < len(stored_in(project)) <= 300
-    pipe(project, between)
-    resumed = pipe(project, "\n".join(LINES), "--resume")
+    pipe(between)
+    resumed = pipe("\n".join(LINES), "--resume")
     assert resumed.code == 0, resumed.err
     whole = sorted([*LINES, *(between.split() if between != LARGE else [])])
     assert sorted(stored_in(project)) == whole
-    again = pipe(project, "\n".join(LINES), "--resume")
+    again = pipe("\n".join(LINES), "--resume")
     assert again.code == 2
     assert "no append from a pipe to payments stopped in the middle" in again.err
     assert sorted(stored_in(project)) == whole
 
 
-def test_of_two_pipes_that_stopped_the_newest_goes_on_first(project: Path) -> None:
+def test_of_two_pipes_that_stopped_the_newest_goes_on_first(
+    project: Path, pipe: Callable[..., Answer]
+) -> None:
     first, second = ["1", "2"], ["3", "4"]
     for line, _ in (first, second):
-        assert pipe(project, f"{line}\n{LARGE}").code == 2
-    other = pipe(project, "\n".join(first), "--resume")
+        assert pipe(f"{line}\n{LARGE}").code == 2
+    other = pipe("\n".join(first), "--resume")
     assert other.code == 2
     assert "Pipe the input of the append that stopped last; others go on after it." in other.err
-    for lines in (second, first):
-        assert pipe(project, "\n".join(lines), "--resume").code == 0
+    for each in (second, first):
+        assert pipe("\n".join(each), "--resume").code == 0
     assert sorted(stored_in(project)) == ["1", "2", "3", "4"]
 
 
@@ -325,7 +347,6 @@ def test_an_append_whose_outcome_is_not_known_says_so(
     project: Path, headrace: Run, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log fails within the second batch, and cannot be asked afterwards."""
-    from headrace.cli.log import lines
     from headrace.errors import Unreachable
 
     calls = []

@@ -154,14 +154,14 @@ def test_check_and_graph_load_no_spark(project: Path) -> None:
 
 
 @pytest.mark.spark
-def test_types_are_checked_by_spark_when_asked_for(tmp_path: Path, process: Run) -> None:
+def test_types_are_checked_by_spark_when_asked_for(tmp_path: Path, headrace: Run) -> None:
     wrong = (
         "CREATE MATERIALIZED VIEW w AS\nSELECT id,\n  array_join(amount, ',') AS x\nFROM orders;\n"
         "CREATE MATERIALIZED VIEW r AS SELECT id FROM orders\nWHERE upper(id) + 1;\n"
     )
     folder = write(tmp_path, a=STREAM, b=wrong)
-    assert process("check", "-p", folder).code == 0
-    answer = process("check", "--types", "-p", folder)
+    assert headrace("check", "-p", folder).code == 0
+    answer = headrace("check", "--types", "-p", folder)
     assert answer.code == 1
     assert "starting Spark to check the types" in answer.err
     assert "error: b.sql:3:3: view w: " in answer.out

@@ -38,8 +38,10 @@ def test_a_demo_of_some_seconds_ends_with_an_audit_that_holds(
     tmp_path: Path, process: Run, headrace: Run, request: pytest.FixtureRequest, log: str
 ) -> None:
     folder = tmp_path / "demo"
-    where = ["--kafka", request.getfixturevalue("broker").bootstrap] if log == "kafka" else []
-    answer = process("demo", "--for", "4s", "--rate", 2_000, "--dir", folder, "--json", *where)
+    where, run = [], process
+    if log == "kafka":  # in this process, whose Spark runs already
+        where, run = ["--kafka", request.getfixturevalue("broker").bootstrap], headrace
+    answer = run("demo", "--for", "4s", "--rate", 2_000, "--dir", folder, "--json", *where)
     assert answer.code == 0, answer.err
     (found,) = answer.rows
     assert found["audit"]["ok"]

@@ -19,6 +19,7 @@ from confluent_kafka import Producer as KafkaProducer
 from hypothesis import given
 from hypothesis import strategies as st
 from shop import SHOP, payments
+from soaking import times
 from test_any_split import LOGS, PROJECT, SHORT_SPLITS, values
 
 from headrace.engine.running import run_engine
@@ -29,6 +30,8 @@ from headrace.testing.harness import to_json
 from headrace.testing.strategies import Script, play, scripts
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+OUTAGES = times(1)
 
 
 def on(broker: Broker, prefix: str) -> Callable[[Path, Callable[[], int]], Log]:
@@ -98,6 +101,7 @@ def test_aborted_records_and_gaps_are_not_counted(broker: Broker, gear: str) -> 
         h.audit()
 
 
+@pytest.mark.soak  # an outage, then several
 def test_a_broker_that_restarts_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
     with run_broker(resolve_jars()) as broker, shop_on(broker, "") as h:
         reports: list[int] = []
@@ -128,7 +132,7 @@ def test_a_broker_that_restarts_is_waited_for(caplog: pytest.LogCaptureFixture) 
         turning = threading.Thread(target=run)
         turning.start()
         try:
-            for round in range(2):
+            for round in range(OUTAGES):
                 h.append("payments", payments(round * 30, 30), partition=0)
                 wait_until(partial(is_read, round * 30 + 30))
                 broker.stop()
@@ -136,8 +140,8 @@ def test_a_broker_that_restarts_is_waited_for(caplog: pytest.LogCaptureFixture) 
                 broker.start()
                 wait_until(lambda: is_told("in reach again"))
                 caplog.clear()
-            h.append("payments", payments(60, 30), partition=1)
-            wait_until(partial(is_read, 90))
+            h.append("payments", payments(OUTAGES * 30, 30), partition=1)
+            wait_until(partial(is_read, OUTAGES * 30 + 30))
         finally:
             stop.set()
             turning.join()
