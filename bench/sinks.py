@@ -90,15 +90,16 @@ def fill_history(path: Path) -> None:
 
 def measure(
     spark: SparkSession, kind: Kind, *, sink: bool, keys: int, turns: int, seconds: float
-) -> list[TurnReport]:
-    """Return the reports of the turns that count."""
+) -> tuple[list[TurnReport], int]:
+    """Return the reports of the turns that count, and how many records each told the sink."""
     text = DEFINITIONS.format(window=kind.window) + (SINK if sink else "")
     project = parse_project({"bench": text})
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as name:
         path = Path(name) / "store.duckdb"
         log = EmbeddedLog(Path(name) / "log")
-        log.create_topic("payments")
+        log.create_topic("payments", partitions=1)
         reports: list[TurnReport] = []
+        told = 0
         for is_first in (True, False):
             store = DuckDBStore(path)
             engine = Engine(project, log, store, spark)
@@ -106,6 +107,7 @@ def measure(
             if is_first:
                 append(log, keys, 0)
                 engine.turn()
+                told -= end_of_sink(log)
             else:
                 reports = take_turns(
                     engine, log, max(1, round(keys * kind.touched)), turns, seconds
@@ -114,8 +116,16 @@ def measure(
             store.close()
             if is_first and kind.overlaps:
                 fill_history(path)
+        told += end_of_sink(log)
         log.close()
-    return reports
+    return reports, told // (WARM_TURNS + len(reports))
+
+
+def end_of_sink(log: EmbeddedLog) -> int:
+    """Return how many records the sink's topic has."""
+    if "told" not in {topic.name for topic in log.topics()}:
+        return 0
+    return sum(extent.end_offset for extent in log.extents("told").values())
 
 
 def take_turns(
@@ -155,7 +165,7 @@ def main() -> None:
             continue
         whole: dict[bool, float] = {}
         for sink in (False, True):
-            reports = measure(
+            reports, told_records = measure(
                 spark,
                 kind,
                 sink=sink,
@@ -164,11 +174,12 @@ def main() -> None:
                 seconds=arguments.seconds,
             )
             whole[sink], commit, publish = steps(reports)
+            told = f"{told_records:,}"
             ratio = f"; {whole[True] / whole[False]:.1f}x without" if sink else ""
             print(
                 f"{label}, {arguments.keys} keys, {'a sink' if sink else 'no sink'}: turn p50 "
                 f"{whole[sink]:.0f} ms, commit {commit:.0f}, publish {publish:.0f}; "
-                f"{len(reports)} turns{ratio}",
+                f"{len(reports)} turns, {told} records to the sink{ratio}",
                 flush=True,
             )
     spark.stop()
