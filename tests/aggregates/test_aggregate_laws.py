@@ -377,7 +377,8 @@ def test_an_average_of_decimals_is_rounded_half_up_once(total: str, n: int, expe
         assert connection.execute(f"SELECT {final}").fetchall() == [(Decimal(expected),)]
 
 
-def test_a_sum_past_bigint_fails_when_it_is_read_and_try_sum_is_null() -> None:
+def test_no_sum_past_bigint_fails_a_read() -> None:
+    """The row of `sum` is one of the view's errors instead: headrace/testing/store/failing.py."""
     finals = {
         function: answer_of(
             AGGREGATES[function](Arguments(parse_type("BIGINT"))), ["CAST(1e30 AS DECIMAL(38,0))"]
@@ -385,9 +386,8 @@ def test_a_sum_past_bigint_fails_when_it_is_read_and_try_sum_is_null() -> None:
         for function in ("sum", "try_sum")
     }
     with duckdb.connect() as connection:
-        assert connection.execute(f"SELECT {finals['try_sum']}").fetchall() == [(None,)]
-        with pytest.raises(duckdb.ConversionException):
-            connection.execute(f"SELECT {finals['sum']}")
+        for text in finals.values():
+            assert connection.execute(f"SELECT {text}").fetchall() == [(None,)]
     taken = [Taken(2**62, None, (at,)) for at in range(2)]
     assert aggregate(Call("try_sum"), taken, pa.int64()) is None
 

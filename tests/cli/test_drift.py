@@ -10,7 +10,8 @@ import pytest
 
 from headrace.engine.versions.changes import decide_changes
 from headrace.errors import DefinitionError, Location, Problem
-from headrace.ledger.entries import MAIN, SinkEntry
+from headrace.ledger.entries import MAIN
+from headrace.ledger.following import Followers, SinkEntry
 from headrace.log import EmbeddedLog
 from headrace.observe.drift import Drift, find_drift
 from headrace.project.config import read_config
@@ -43,10 +44,8 @@ def look(tmp_path: Path) -> Look:
     epoch = store.begin_epoch()
     entered = decide_changes(parse_project({"site.sql": ALL}), []).enter
     store.hold(epoch, entered, {MAIN: {}})
-    version = next(each.version for each in entered if each.name == "hits")
-    store.set_sinks(
-        epoch, [(SinkEntry("told", "hits", version, "hits-out", "upsert", False), None)]
-    )
+    told = SinkEntry("told", "hits", "hits-out", "upsert")
+    store.set_followers(epoch, Followers((told,)), {})
 
     def write_and_look(text: str) -> Drift | None:
         (tmp_path / "site.sql").write_text(text)

@@ -15,7 +15,8 @@ import pytest
 from cli.commands import Run
 from headrace.cli.plan_text import plan_text
 from headrace.engine.versions.changes import decide_changes
-from headrace.ledger.entries import MAIN, SinkEntry
+from headrace.ledger.entries import MAIN
+from headrace.ledger.following import Followers, SinkEntry
 from headrace.log import EmbeddedLog
 from headrace.sql import parse_project
 from headrace.store.duckdb.store import DuckDBStore
@@ -40,10 +41,8 @@ def site(project: Path) -> Path:
     changes = decide_changes(parse_project({"payments.sql": DEFINITIONS}), [])
     epoch = store.begin_epoch()
     store.hold(epoch, changes.enter, {MAIN: {}})
-    hits = next(held for held in changes.enter if held.name == "hits")
-    store.set_sinks(
-        epoch, [(SinkEntry("told", "hits", hits.version, "hits-out", "upsert", False), None)]
-    )
+    told = SinkEntry("told", "hits", "hits-out", "upsert")
+    store.set_followers(epoch, Followers((told,)), {})
     store.close()
     return project
 
