@@ -9,9 +9,10 @@ INSTALLED := $(VENV)/installed
 demo: $(INSTALLED)
 	$(BIN)/headrace demo --for 30s
 
-# Everything real: Spark, Kafka, processes killed with SIGKILL, files on disk. Three at a time, each with
-# a Spark and a Kafka of its own; the tests of a file stay together and share what they start, and
-# tests/sharing.py says which files do.
+# Everything real: Spark, Kafka, processes killed with SIGKILL, files, in memory where there is room for
+# them (tests/in_memory.py). Three at a time, each with a Spark and a Kafka of its own: they keep two
+# cores busy for nine tenths of the time. The tests of a file stay together and share what they start,
+# and tests/sharing.py says which files do.
 test: $(INSTALLED)
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 15
 

@@ -133,7 +133,7 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     return st.one_of(good, good, good, good, st.sampled_from(broken))
 
 
-@any_split(32 // LOGS)
+@any_split(40 // LOGS)
 @given(
     script=scripts(
         values,
