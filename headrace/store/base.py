@@ -8,10 +8,10 @@ Promises every implementation keeps, held by `headrace.testing.store.contract`:
   `<view>.errors`, beside the view's public name, until its states change. Reading never fails.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -39,13 +39,21 @@ __all__ = [
     "MAX_ORDINALS",
     "MAX_ROWS",
     "MAX_SECONDS",
+    "ROW",
     "WRITTEN_ROWS",
+    "Evaluate",
     "Snapshot",
     "Store",
 ]
 
 MAX_ROWS = 10_000  # of a query from outside
 MAX_SECONDS = 30.0
+
+#: The column that tells the rows apart which are evaluated: a number, and no two are the same.
+ROW = "__row"
+#: Evaluates what the store cannot (`Table.evaluated`), of some rows of each table. It is given ROW
+#: and `Table.evaluated_inputs`, and returns ROW and the columns, in any order. MergeFailed.
+Evaluate: TypeAlias = Callable[[Mapping[Table, pa.Table]], Mapping[Table, pa.Table]]
 
 #: How many rows a record may become where they are written: a row's sequence is its record's offset
 #: times this, plus its number among the rows of the record.
@@ -247,8 +255,12 @@ class Store(Protocol):
         """Bring a delta into the table's columns and types; nobody can see it yet."""
         ...
 
-    def commit(self, commit: Commit) -> None:
-        """Make a turn visible. EngineFenced, MergeFailed (names the view), DiskFull."""
+    def commit(self, commit: Commit, evaluate: Evaluate | None = None) -> None:
+        """Make a turn visible. EngineFenced, MergeFailed (names the view), DiskFull.
+
+        `evaluate` is called with the merged rows that the turn changed, of tables that have
+        something to evaluate, before anything else reads them; perhaps more than once.
+        """
         ...
 
     def show(

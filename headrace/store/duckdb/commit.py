@@ -9,9 +9,11 @@ import pyarrow as pa
 from headrace.errors import MergeFailed, StoreError
 from headrace.ledger.entries import Commit, OutboxEntry, Owner, Seed
 from headrace.plan.tables import Table
+from headrace.store.base import Evaluate
 from headrace.store.duckdb.emission.emitter import SinkEmitter
 from headrace.store.duckdb.emission.writing import write_rows
 from headrace.store.duckdb.file import DuckDBFile
+from headrace.store.duckdb.tables.evaluating import Evaluating
 from headrace.store.duckdb.tables.names import physical
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.sessions import merge_sessions
@@ -35,7 +37,7 @@ SUM_COUNTERS = """
     FROM headrace.counters GROUP BY ALL"""
 
 
-def write_turn(file: DuckDBFile, commit: Commit) -> None:
+def write_turn(file: DuckDBFile, commit: Commit, evaluate: Evaluate | None = None) -> None:
     """Write a turn's deltas, positions, counters, outbox and seeds. MergeFailed names the view."""
     unit = commit.planned.unit
     for aside in commit.set_aside:
@@ -43,8 +45,10 @@ def write_turn(file: DuckDBFile, commit: Commit) -> None:
     emitters = [SinkEmitter(file, each, number) for number, each in enumerate(commit.emissions)]
     for emitter in emitters:
         emitter.look(commit.deltas[emitter.emission.table])
+    evaluating = Evaluating(file, commit.deltas)
     for table, deltas in commit.deltas.items():
         _merge(file, table, deltas)
+    evaluating.write(evaluate)
     for emitter in emitters:
         emitter.emit_closed()
     set_progress(file, unit, commit.progress)

@@ -33,6 +33,7 @@ from headrace.ledger.entries import (
 from headrace.ledger.laws import check_laws
 from headrace.log.base import Partition, Range
 from headrace.plan.tables import Table
+from headrace.store.base import Evaluate
 from headrace.store.duckdb.commit import blame_for_memory, count_commit, write_turn
 from headrace.store.duckdb.emission.sinks import emit_swaps, keep_known, set_sinks
 from headrace.store.duckdb.errors import damaged, lacks_memory, translated
@@ -243,7 +244,7 @@ class DuckDBStore:
                 f"view {table.view}: its delta does not fit its table: {error}", view=table.view
             ) from error
 
-    def commit(self, commit: Commit) -> None:
+    def commit(self, commit: Commit, evaluate: Evaluate | None = None) -> None:
         """Make a turn visible. EngineFenced, MergeFailed (names the view), DiskFull."""
         check_laws(commit.counters)
         tried = False
@@ -253,7 +254,7 @@ class DuckDBStore:
             # DuckDB may lack memory for its checkpoint when the transaction is committed already.
             if not (tried and self._is_committed(commit.planned)):
                 tried = True
-                self._write_turn(commit)
+                self._write_turn(commit, evaluate)
 
         try:
             self._file.write_first(write)
@@ -264,9 +265,9 @@ class DuckDBStore:
                 raise blame_for_memory(commit, error) or error from error
         faults.reach("after_commit")
 
-    def _write_turn(self, commit: Commit) -> None:
+    def _write_turn(self, commit: Commit, evaluate: Evaluate | None) -> None:
         self._check_turn(commit.planned)
-        write_turn(self._file, commit)
+        write_turn(self._file, commit, evaluate)
         faults.reach("before_commit")
 
     def _is_committed(self, planned: PlannedTurn) -> bool:
