@@ -36,6 +36,7 @@ from headrace.engine.versions.swapping import (
     replaced_by,
     shown_with,
     stays_apart,
+    tables_seen,
 )
 from headrace.errors import DefinitionError, MergeFailed, Problem, Unreachable
 from headrace.ledger.definitions import check_readable, stream_of, view_of
@@ -46,11 +47,10 @@ from headrace.ledger.entries import (
     PlannedTurn,
     TurnReport,
 )
-from headrace.ledger.following import ChangeLimits
 from headrace.log.base import DEFAULT_PARTITIONS, Log
 from headrace.model.definitions import Project, View
 from headrace.operators.state import StateFolder
-from headrace.plan.stages import Fold, kept_tables, tables_of
+from headrace.plan.stages import Fold, kept_tables, places_of, tables_of
 from headrace.project.settings import Settings
 from headrace.sinks.outbox import ensure_topic
 from headrace.sinks.publishing import Publisher
@@ -75,8 +75,9 @@ class Engine:
     """Maintains a project's views. `start` it before anything else.
 
     With `ends` it reads no further than those offsets: how an audit stops at a position. Without
-    `publishes` it writes nothing to the log, no markers either. `wall` tells microseconds from
-    anywhere, and never goes back.
+    `publishes` it writes nothing to the log, no markers either. `evaluated` has, by view, the
+    places over aggregates that Spark evaluates; of other views this release decides. `wall` tells
+    microseconds from anywhere, and never goes back.
     """
 
     def __init__(
@@ -89,9 +90,11 @@ class Engine:
         settings: Settings | None = None,
         publishes: bool = True,
         ends: Ends | None = None,
+        evaluated: Mapping[str, Collection[str]] | None = None,
         wall: Callable[[], int] = _monotonic_us,
     ) -> None:
         self.project = project
+        self._evaluated = {name: frozenset(each) for name, each in (evaluated or {}).items()}
         self.settings = settings or Settings()
         self._units: dict[str, Unit] = {}
         self._registry = threading.Lock()  # held to change `_units`
@@ -149,7 +152,8 @@ class Engine:
         self._publish_all()
         with self.tools.store.open() as snapshot:
             holdings = snapshot.holdings()
-        changes = decide_changes(self.project, holdings)
+        evaluated = {owner: places_of(planned) for owner, planned in folds.items()}
+        changes = decide_changes(self.project, holdings, evaluated)
         for holding in changes.drop:
             logger.info("%s %s@%s is dropped", holding.kind, holding.name, holding.version)
         if changes.drop:
@@ -179,17 +183,8 @@ class Engine:
             return  # an audit: nobody reads what it makes
         with self.tools.store.open() as snapshot:
             versions = snapshot.shown()
-        # A view that was set aside is seen as it stands; one that is built is not yet.
-        tables = {
-            fold.name: fold.table
-            for unit in self.units.values()
-            for fold in unit.folds
-            if versions.get(fold.name) == fold.version
-        }
-        limits = ChangeLimits(
-            self.settings.changes_retention_commits, self.settings.changes_retention_mb << 20
-        )
-        followers = self.emitting.followers(limits)
+        followers = self.emitting.followers(self.settings)
+        tables = tables_seen(self.units.values(), versions)
         self.tools.store.set_followers(self.epoch, followers, tables)
 
     def _sweep_state(self) -> None:
@@ -237,7 +232,8 @@ class Engine:
 
     def _plan(self, view: View) -> tuple[Fold, ...] | DefinitionError:
         try:
-            planned = plan_view(self.tools.spark, view, self.project.streams_of(view))
+            streams, places = self.project.streams_of(view), self._evaluated.get(view.name)
+            planned = plan_view(self.tools.spark, view, streams, evaluated=places)
             check_zone(self.tools.spark, self.tools.store, planned[0])
         except DefinitionError as error:
             return error
@@ -259,7 +255,9 @@ class Engine:
             unit = self.units[holding.unit]
             if holding.kind == "stream":
                 continue
-            planned = folds.get((holding.name, holding.version)) or self._plan_old(holding)
+            planned = folds.get((holding.name, holding.version))
+            if planned is None or places_of(planned) != holding.evaluated:
+                planned = self._plan_old(holding)
             for table in kept_tables(planned):
                 self.tools.store.prepare(table)
             unit.add(planned)
@@ -281,7 +279,8 @@ class Engine:
     def _plan_old(self, holding: Holding) -> tuple[Fold, ...]:
         """Plan a version that goes on until its successor is level."""
         streams = tuple(stream_of(holding, name) for name in holding.inputs)
-        return plan_view(self.tools.spark, view_of(holding), streams, holding.version)
+        places = frozenset(holding.evaluated)
+        return plan_view(self.tools.spark, view_of(holding), streams, holding.version, places)
 
     def turn(self, *, max_records: int | None = None, gear: str | None = None) -> list[TurnReport]:
         """Take one turn of every unit that has something to read; swap in what is level."""

@@ -120,6 +120,10 @@ class Holding:
     `forms` are its canonical form and those of its inputs, as JSON (definitions.py), so that an old
     version can go on while its successor is built; `text` is the statement as written, for people.
     `version` is the part of the fingerprint that names it.
+
+    `evaluated` are the places of a view (its outputs by number, `o0`, and `having`) that Spark
+    evaluates from merged rows: a later release, whose stores can say more, goes on with a version
+    as it was begun.
     """
 
     kind: str  # "stream" or "view"
@@ -132,6 +136,7 @@ class Holding:
     text: str
     state: HoldingState = HoldingState.LIVE
     reason: str = ""
+    evaluated: tuple[str, ...] = ()
 
     @property
     def owner(self) -> Owner:

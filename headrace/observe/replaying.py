@@ -105,7 +105,14 @@ def replaying(
         alone = replace(settings, probe_jobs=settings.max_turn_records)
         project = Project(tuple(streams.values()), tuple(views))
         engine = Engine(
-            project, log, store, spark, settings=alone, publishes=False, ends=position.ends()
+            project,
+            log,
+            store,
+            spark,
+            settings=alone,
+            publishes=False,
+            ends=position.ends(),
+            evaluated={each.name: each.evaluated for each in position.holdings},
         )
         try:
             engine.start()

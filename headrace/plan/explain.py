@@ -10,6 +10,7 @@ from typing import Any
 from headrace.plan.spark.calls import call_text
 from headrace.plan.stages import Fold, Pipeline, Publish, Read, Step
 from headrace.plan.tables import Table
+from headrace.plan.terms import Reference, Term
 
 __all__ = ["Explanation", "StoreText", "explain_view"]
 
@@ -129,7 +130,17 @@ def _fold(fold: Fold, store: StoreText, prepared: bool) -> Entry:
         "stage": "fold",
         "keys": {key.name: key.expression for key in query.keys},
         "aggregates": aggregates,
+        "outputs": [
+            {
+                "name": each.name,
+                "expression": each.expression,
+                "evaluator": _evaluator(table, output.term),
+            }
+            for each, output in zip(query.outputs, table.outputs, strict=True)
+        ],
         "having": query.having,
+        "having_evaluator": None if table.having is None else _evaluator(table, table.having.term),
+        "evaluated": {each.name: each.expression for each in table.evaluated},
         "retention_us": fold.view.retention_us,
         "spark_query": fold.query,
         "prepared": prepared,
@@ -137,6 +148,13 @@ def _fold(fold: Fold, store: StoreText, prepared: bool) -> Entry:
         "columns": {column.name: column.type.sql for column in table.columns},
         "public_select": store.select if table.target is None else None,
     }
+
+
+def _evaluator(table: Table, term: Term) -> str:
+    """Return who evaluates what is seen: Spark in the turn, or the store when it is read."""
+    evaluated = {each.name for each in table.evaluated}
+    is_of_spark = isinstance(term, Reference) and term.name in evaluated
+    return "spark" if table.placement.appends or is_of_spark else "store"
 
 
 def _publish(publish: Publish) -> Entry:

@@ -169,7 +169,22 @@ def _table_lines(stage: Entry) -> Iterator[_Line]:
     yield _Line("kept", "for good" if kept is None else f"{_seconds(kept)} past the end")
     if stage["having"]:
         yield _Line("having", stage["having"], "store")
+    yield from _evaluator_lines(stage)
     yield _Line("final", stage["public_select"], "store")
+
+
+def _evaluator_lines(stage: Entry) -> Iterator[_Line]:
+    """Yield who evaluates each output, and HAVING, and what Spark evaluates."""
+    found: dict[str, list[str]] = {}
+    for each in stage["outputs"]:
+        found.setdefault(each["evaluator"], []).append(each["name"])
+    if stage["having_evaluator"] is not None:
+        found.setdefault(stage["having_evaluator"], []).append("HAVING")
+    for evaluator, when in (("store", "when they are read"), ("spark", "in the turn")):
+        if evaluator in found:
+            yield _Line("evaluator", f"{evaluator}, {when}: {', '.join(found[evaluator])}")
+    for name, expression in stage["evaluated"].items():
+        yield _Line("", expression, "spark", f"  {name} = ")
 
 
 def _publish_lines(stage: Entry) -> Iterator[_Line]:

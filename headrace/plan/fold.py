@@ -16,7 +16,7 @@ What leaves a fold is one Arrow table of four kinds of rows:
 One aggregation yields them all, so a turn is one Spark job per branch of a view.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from headrace.model.definitions import Stream, View
 from headrace.model.graph import condition_place
@@ -66,8 +66,13 @@ def plan_fold(
     version: str,
     argument_types: Mapping[str, DataType],
     output_types: Mapping[str, DataType],
+    evaluated: Collection[str] | None = None,
 ) -> Fold:
-    """Return the fold of a branch of a view. DefinitionError: a type that cannot be folded."""
+    """Return the fold of a branch of a view. DefinitionError: a type that cannot be folded.
+
+    `evaluated` are the places that Spark evaluates, as the ledger has them; None: whatever the
+    store cannot.
+    """
     if argument_types["__where"].kind != "BOOLEAN":
         place = condition_place(view.query, over_groups=False)
         raise refuse(view, f"WHERE is {argument_types['__where'].sql}; write a condition", place)
@@ -79,7 +84,7 @@ def plan_fold(
             "write CAST(... AS TIMESTAMP)",
         )
     if shape.grouped:
-        table = grouped_table(view, version, argument_types, output_types)
+        table = grouped_table(view, version, argument_types, output_types, evaluated)
         query = grouped_query(view, shape, stream, argument_types)
         partials = partials_of(view, shape, argument_types)
     else:

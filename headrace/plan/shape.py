@@ -7,7 +7,8 @@ and in nothing else: all are merged into one table.
 
 Over an `Aggregate`, a value that follows from the keys is computed by Spark, as a *derived key*:
 it is the same for all of a group, so one more key makes no other groups. (The plan refuses it over
-a FLOAT or DOUBLE, which has two zeros.) What is over aggregates is computed by the store.
+a FLOAT or DOUBLE, which has two zeros.) What is over aggregates is computed by the store, or by
+Spark from merged rows.
 
 Texts are Spark SQL. Which names they may use:
 - `where`, `time`, expansions, keys, calls, and the outputs of a shape without grouping: columns of
@@ -29,7 +30,7 @@ from headrace.model.definitions import View
 from headrace.model.graph import streams_of
 from headrace.model.nodes import WATERMARK, WINDOW_COLUMNS, Window, call_column, key_column
 from headrace.model.scalars import Scalar, columns_of
-from headrace.plan.finals import derive_calls
+from headrace.plan.finals import derive_calls, is_for_spark, naming_fault
 from headrace.plan.linear import Branch, NoOutputs, branches_of
 from headrace.plan.refusals import refuse
 from headrace.plan.spark.names import text_of
@@ -312,16 +313,24 @@ class _Groups:
             later = frozenset(self.calls) | self._edges_known_later()
             if later.isdisjoint(scalar.refs):
                 return self._derive(scalar)
-            try:
-                scalar = derive_calls(scalar, later, self._derive)
-            except ValueError as error:
-                raise refuse(self.view, str(error)) from error
+            overlaps = self.aggregate.window is not None and self.aggregate.window.overlaps
+            # What Spark evaluates of a merged row it evaluates as a whole.
+            if not overlaps and is_for_spark(scalar, later):
+                fault = naming_fault(scalar)
+                if fault is not None:
+                    raise refuse(self.view, fault)
+            else:
+                try:
+                    scalar = derive_calls(scalar, later, self._derive)
+                except ValueError as error:
+                    if overlaps:
+                        raise refuse(self.view, str(error)) from error
         return scalar.render(self._name)
 
     def _edges_known_later(self) -> frozenset[str]:
         """Return the window's columns where a record has several windows, or does not know its own.
 
-        Spark computes nothing over them, and what the store does not compute either is refused.
+        No record knows them, so they are known to merged rows only.
         """
         window = self.aggregate.window
         if window is None or not (window.overlaps or window.gap_us is not None):

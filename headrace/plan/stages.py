@@ -25,6 +25,7 @@ __all__ = [
     "Read",
     "Step",
     "kept_tables",
+    "places_of",
     "plan_pipeline",
     "streams_by_table",
     "tables_of",
@@ -163,6 +164,11 @@ def streams_by_table(folds: Iterable[Fold]) -> dict[Table, frozenset[str]]:
 def tables_of(folds: Iterable[Fold]) -> list[Table]:
     """Return the tables that folds make deltas for, each once."""
     return list(streams_by_table(folds))
+
+
+def places_of(folds: Iterable[Fold]) -> tuple[str, ...]:
+    """Return what Spark evaluates of the merged rows of a view, as the ledger keeps it."""
+    return tuple(each.place for table in tables_of(folds) for each in table.evaluated)
 
 
 def kept_tables(folds: Iterable[Fold]) -> list[Table]:

@@ -1,6 +1,6 @@
 """The state table of a view: its columns, what its aggregates answer, what readers see of it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from headrace.aggregates import Aggregate
 from headrace.aggregates.words import Merge
@@ -8,7 +8,7 @@ from headrace.model.definitions import View
 from headrace.model.graph import condition_place, group_place
 from headrace.model.nodes import key_column
 from headrace.model.sinks import key_parts
-from headrace.plan.finals import Names, say, to_term, typed_parts
+from headrace.plan.finals import Names, names_in, say, to_term, typed_parts
 from headrace.plan.refusals import refuse
 from headrace.plan.shape import WINDOW_NAMES, Key, shape_of
 from headrace.plan.spark.calls import call_text
@@ -19,6 +19,7 @@ from headrace.plan.tables import (
     RECORD_KEY,
     WATERMARK,
     Answer,
+    Evaluated,
     Having,
     KeyPart,
     Output,
@@ -26,7 +27,7 @@ from headrace.plan.tables import (
     TableColumn,
     Target,
 )
-from headrace.plan.terms import Reference
+from headrace.plan.terms import Reference, Term
 from headrace.schema.types import DataType, parse_type
 from headrace.time.placement import OfRecord, PlaceColumn, Placement, placement_of
 
@@ -77,8 +78,13 @@ def grouped_table(
     version: str,
     types: Mapping[str, DataType],
     output_types: Mapping[str, DataType],
+    evaluated: Collection[str] | None = None,
 ) -> Table:
-    """Return the table of a grouped view. DefinitionError: a type that cannot be folded or read."""
+    """Return the table of a grouped view. DefinitionError: a type that cannot be folded or read.
+
+    `evaluated` are the places that Spark evaluates, as the ledger has them; None: whatever the
+    store cannot.
+    """
     query = shape_of(view)
     placement = placement_of(query.window)
     keys = [TableColumn(key.name, types[key.name]) for key in query.keys]
@@ -106,7 +112,8 @@ def grouped_table(
         for column in _state_columns(name, aggregate)
     ]
     places = map(_place_column, placement.columns)
-    outputs, having = _outputs(view, types, output_types, aggregates)
+    finals = _Finals(view, types, output_types, aggregates, evaluated)
+    outputs, having = finals.outputs(), finals.having()
     return Table(
         view.name,
         version,
@@ -122,6 +129,7 @@ def grouped_table(
             for name, aggregate in aggregates.items()
             if aggregate.items is not None
         ),
+        evaluated=tuple(finals.evaluated),
     )
 
 
@@ -181,34 +189,61 @@ def _told_key(view: View, types: Mapping[str, DataType]) -> tuple[KeyPart, ...]:
     )
 
 
-def _outputs(
-    view: View,
-    types: Mapping[str, DataType],
-    output_types: Mapping[str, DataType],
-    aggregates: Mapping[str, Aggregate],
-) -> tuple[tuple[Output, ...], Having | None]:
-    """Return the columns that readers see and the condition of HAVING."""
-    query = shape_of(view)
-    names = _names(view, types, output_types, aggregates)
-    try:
-        outputs = tuple(
+class _Finals:
+    """What readers see of a grouped view, and what Spark evaluates of it, as it is found."""
+
+    def __init__(
+        self,
+        view: View,
+        types: Mapping[str, DataType],
+        output_types: Mapping[str, DataType],
+        aggregates: Mapping[str, Aggregate],
+        wanted: Collection[str] | None,
+    ) -> None:
+        self.view = view
+        self.evaluated: list[Evaluated] = []
+        self._shape = shape_of(view)
+        self._types = output_types
+        self._names = _names(view, types, output_types, aggregates)
+        self._wanted = wanted
+
+    def outputs(self) -> tuple[Output, ...]:
+        """Return the columns that readers see. DefinitionError."""
+        return tuple(
             Output(
                 output.name,
-                to_term(output.expression, names),
-                output_types[f"o{i}"],
-                say(output.expression, names),
+                self._term(f"o{at}", output.expression, self._types[f"o{at}"]),
+                self._types[f"o{at}"],
+                say(output.expression, self._names),
             )
-            for i, output in enumerate(query.outputs)
+            for at, output in enumerate(self._shape.outputs)
         )
-        having = None
-        if query.having is not None:
-            having = Having(to_term(query.having, names), say(query.having, names))
-    except ValueError as error:
-        raise refuse(view, str(error)) from error
-    if query.having is not None and output_types["__having"].kind != "BOOLEAN":
-        place = condition_place(view.query, over_groups=True)
-        raise refuse(view, f"HAVING is {output_types['__having'].sql}; write a condition", place)
-    return outputs, having
+
+    def having(self) -> Having | None:
+        """Return the condition of HAVING. DefinitionError: it is none."""
+        text = self._shape.having
+        if text is None:
+            return None
+        type = self._types["__having"]
+        if type.kind != "BOOLEAN":
+            place = condition_place(self.view.query, over_groups=True)
+            raise refuse(self.view, f"HAVING is {type.sql}; write a condition", place)
+        return Having(self._term("having", text, type), say(text, self._names))
+
+    def _term(self, place: str, expression: str, type: DataType) -> Term:
+        """Return an expression as a term, or as a column that Spark evaluates."""
+        if self._wanted is None or place not in self._wanted:
+            try:
+                return to_term(expression, self._names)
+            except ValueError as error:
+                if self._wanted is not None or placement_of(self._shape.window).overlaps:
+                    raise refuse(self.view, str(error)) from error
+        known = self._names.references
+        used = names_in(expression)
+        inputs = tuple((name, type) for name, type in known.items() if name in used)
+        found = Evaluated(f"s{len(self.evaluated)}", expression, type, inputs, place)
+        self.evaluated.append(found)
+        return Reference(found.name, type)
 
 
 def _names(
@@ -220,7 +255,12 @@ def _names(
     query = shape_of(view)
     expressions = [output.expression for output in query.outputs]
     expressions += [] if query.having is None else [query.having]
-    parts = {text: output_types[f"__part{i}"] for i, text in enumerate(typed_parts(expressions))}
+    # A part whose type is none of ours, an interval, has none here.
+    parts = {
+        text: output_types[f"__part{i}"]
+        for i, text in enumerate(typed_parts(expressions))
+        if f"__part{i}" in output_types
+    }
     written = {key.name: key.expression for key in query.keys}
     written |= {call.name: call_text(call) for call in query.calls}
     references = {key.name: types[key.name] for key in query.keys}

@@ -17,6 +17,7 @@ __all__ = [
     "RECORD_KEY",
     "WATERMARK",
     "Answer",
+    "Evaluated",
     "Having",
     "KeyPart",
     "Output",
@@ -81,6 +82,26 @@ class Having:
 
 
 @dataclass(frozen=True)
+class Evaluated:
+    """What Spark evaluates of a merged row, in the turn that changes it: a column of the table.
+
+    `expression` is Spark SQL over the names of the row (`inputs`, with their types). The column is
+    a struct of one field, `v`, the value; the struct is NULL where the expression fails.
+    """
+
+    name: str
+    expression: str
+    type: DataType
+    inputs: tuple[tuple[str, DataType], ...]
+    place: str  # what it is in the definition: `o0`, `o1`, ... of the outputs, or `having`
+
+    @property
+    def column(self) -> TableColumn:
+        """The column that holds it."""
+        return TableColumn(self.name, DataType("STRUCT", parts=(self.type,), names=("v",)))
+
+
+@dataclass(frozen=True)
 class KeyPart:
     """A part of the key that sinks are told rows under: its name, and the planner's name of it."""
 
@@ -109,6 +130,9 @@ class Table:
     The last column of a child's key is its `item`. With `keep`, as many items of a group are kept,
     those that the first state is least or, with `keeps_greatest`, greatest of.
 
+    `evaluated` are columns behind the others: no delta has them and no merge changes them. Outputs
+    and `having` refer to them by their names.
+
     A row on which an output or `having` fails is no row of the view. It is one of the relation
     `errors_name` instead: the columns of `key`, and why.
 
@@ -129,6 +153,7 @@ class Table:
     keeps_greatest: bool = False
     children: tuple["Table", ...] = ()
     target: Target | None = None
+    evaluated: tuple[Evaluated, ...] = ()
 
     @property
     def name(self) -> str:
@@ -153,6 +178,11 @@ class Table:
         """The columns that do not: states that merge or, where rows are records, their values."""
         keys = {column.name for column in self.keys}
         return tuple(column for column in self.columns if column.name not in keys)
+
+    @property
+    def evaluated_inputs(self) -> dict[str, DataType]:
+        """The names that Spark has to know of a row, with their types."""
+        return {name: type for each in self.evaluated for name, type in each.inputs}
 
     @property
     def groups(self) -> tuple[TableColumn, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -40,7 +40,9 @@ __all__ = [
     "MAX_ORDINALS",
     "MAX_ROWS",
     "MAX_SECONDS",
+    "ROW",
     "WRITTEN_ROWS",
+    "Evaluate",
     "KeptChanges",
     "SinkChanges",
     "Snapshot",
@@ -49,6 +51,12 @@ __all__ = [
 
 MAX_ROWS = 10_000  # of a query from outside
 MAX_SECONDS = 30.0
+
+#: The column that tells the rows apart which are evaluated: a number, and no two are the same.
+ROW = "__row"
+#: Evaluates what the store cannot (`Table.evaluated`), of some rows of each table. It is given ROW
+#: and `Table.evaluated_inputs`, and returns ROW and the columns, in any order. MergeFailed.
+Evaluate: TypeAlias = Callable[[Mapping[Table, pa.Table]], Mapping[Table, pa.Table]]
 
 #: How many rows a record may become where they are written: a row's sequence is its record's offset
 #: times this, plus its number among the rows of the record.
@@ -302,9 +310,11 @@ class Store(Protocol):
         """Bring a delta into the table's columns and types; nobody can see it yet."""
         ...
 
-    def commit(self, commit: Commit) -> Changed:
+    def commit(self, commit: Commit, evaluate: Evaluate | None = None) -> Changed:
         """Make a turn visible; return which views that are followed changed.
 
+        `evaluate` is called with the merged rows that the turn changed, of tables that have
+        something to evaluate, before anything else reads them; perhaps more than once.
         EngineFenced, MergeFailed (names the view), DiskFull.
         """
         ...

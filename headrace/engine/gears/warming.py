@@ -6,16 +6,18 @@ compiles that. Without warming, the first turn after a start would take as long.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headrace.engine.gears.evaluating import evaluate_rows, no_rows
 from headrace.engine.gears.prepared import Prepared, can_prepare, collect, prepare_fold
 from headrace.engine.gears.rows_file import lend_file
 from headrace.engine.spark.errors import SPARK_ERRORS
+from headrace.errors import MergeFailed
 from headrace.plan.fold import input_columns
-from headrace.plan.stages import Fold
+from headrace.plan.stages import Fold, tables_of
 
 __all__ = ["warm_folds"]
 
@@ -43,3 +45,6 @@ def warm_folds(spark: SparkSession, pool: ThreadPoolExecutor, folds: Sequence[Fo
             schema = pa.schema([(column, type.arrow) for column, type in types])
             files[name].write(schema.empty_table())
         collect(plans)
+    evaluated = [table for table in tables_of(folds) if table.evaluated]
+    with suppress(MergeFailed):
+        evaluate_rows(spark, {table: no_rows(table) for table in evaluated})

@@ -6,9 +6,11 @@ Spark is asked about single expressions only after it has refused the query as a
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from headrace.engine.spark.errors import SparkError, explain
 from headrace.errors import DefinitionError, Location
 from headrace.model.definitions import View
 from headrace.model.graph import condition_place, outputs_of
@@ -28,7 +30,8 @@ __all__ = [
     "refuse_query",
 ]
 
-REFUSALS = (AnalysisException, ParseException, PySparkException)
+#: What Spark raises for a query that it refuses; some checks of its own fail without a word of it.
+REFUSALS = (AnalysisException, ParseException, PySparkException, Py4JJavaError)
 
 _CHANCE = (
     "can give another answer each time it is asked, as Spark says; a replay would not give the "
@@ -46,7 +49,7 @@ def is_deterministic(frame: DataFrame) -> bool:
 
 
 def refuse_query(
-    session: SparkSession, view: View, leaves: Mapping[str, str], error: PySparkException
+    session: SparkSession, view: View, leaves: Mapping[str, str], error: SparkError
 ) -> DefinitionError:
     """Return the refusal of a view whose query Spark refuses with an error."""
 
@@ -65,20 +68,30 @@ def refuse_query(
 
 
 def refuse_outputs(
-    session: SparkSession, view: View, types: Mapping[str, DataType], error: PySparkException
+    session: SparkSession,
+    view: View,
+    types: Mapping[str, DataType],
+    error: SparkError | None = None,
 ) -> DefinitionError:
-    """Return the refusal of a grouped view one of whose outputs, or HAVING, Spark refuses."""
+    """Return the refusal of a grouped view one of whose outputs, or HAVING, Spark refuses.
+
+    Without an error, one of them is left to chance.
+    """
     shape = shape_of(view)
     written = {key.name: key.expression for key in shape.keys}
     written |= {call.name: call_text(call) for call in shape.calls}
     for name, query in output_queries(view, types).items():
         try:
-            session.sql(query)
+            if is_deterministic(session.sql(query)):
+                continue
+            return refuse(view, f"this {_CHANCE}", output_place(view, name))
         except REFUSALS as cause:
             sentence = _OF_GROUPS.sub(
                 lambda found: written.get(found[0], found[0]), _sentence(cause)
             )
             return refuse(view, f"Spark refuses this: {sentence}", output_place(view, name))
+    if error is None:
+        return refuse(view, f"one of its expressions {_CHANCE}")
     return refuse(view, f"Spark refuses the query: {_sentence(error)}")
 
 
@@ -117,7 +130,9 @@ def _first(
     return None
 
 
-def _sentence(error: PySparkException) -> str:
+def _sentence(error: SparkError) -> str:
+    is_told = isinstance(error, PySparkException)
+    message = (error.getMessage() or str(error)) if is_told else explain(error).sentence
     # Spark appends the query's plan, which speaks of names the user never wrote.
-    text = re.split(r"\n|; line \d+| SQLSTATE: ", error.getMessage() or str(error))[0]
+    text = re.split(r"\n|; line \d+| SQLSTATE: ", message)[0]
     return _OWN_NAMES.sub("", text).rstrip(".")

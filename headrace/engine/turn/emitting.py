@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from headrace.errors import Problem
 from headrace.ledger.following import Changed, ChangeLimits, Followers, SinkEntry, SinkState
 from headrace.model.definitions import Sink, View
+from headrace.project.settings import Settings
 
 __all__ = ["NEVER_US", "Emitting"]
 
@@ -45,8 +46,11 @@ class Emitting:
             and (old.view, old.mode, old.key) != (sink.view, sink.mode, sink.key)
         ]
 
-    def followers(self, limits: ChangeLimits) -> Followers:
+    def followers(self, settings: Settings) -> Followers:
         """Return what the store has to know of sinks, and of views that keep their changes."""
+        limits = ChangeLimits(
+            settings.changes_retention_commits, settings.changes_retention_mb << 20
+        )
         sinks = tuple(
             SinkEntry(
                 each.name, each.view, each.topic, each.mode, self.views[each.view].emit, each.key

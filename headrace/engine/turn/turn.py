@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pyspark.sql import SparkSession
 
 from headrace import faults
+from headrace.engine.gears.evaluating import evaluate_rows
 from headrace.engine.gears.folding import Outcome, TooManyFailures
 from headrace.engine.gears.gears import Folded, Gear, Work
 from headrace.engine.gears.long import LongGear
@@ -116,7 +118,8 @@ def take_turn(
     5. **Fold**: each view splits off late records; Spark aggregates the rest into a small delta.
     6. **Stage** the deltas; nobody can see them yet.
     7. **Commit** deltas, changes of views that are followed, positions, clocks, state, counters,
-       outbox and the rows of written streams in one transaction.
+       outbox and the rows of written streams in one transaction. Spark evaluates, of the merged
+       rows that the turn touched, what the store cannot, and the values are part of it.
     8. **Publish** the outbox, changes to sinks that are due and the written rows to their topics,
        once whatever crashes.
 
@@ -186,7 +189,7 @@ def take_turn(
         while True:
             commit = accounts.commit(gear.name, watch.milliseconds)
             try:
-                changed = tools.store.commit(commit)
+                changed = tools.store.commit(commit, partial(evaluate_rows, tools.spark))
                 break
             except MergeFailed as error:
                 # The delta passed Spark and does not fit its table: that view alone is set aside.

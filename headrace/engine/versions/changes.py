@@ -27,13 +27,30 @@ class Changes:
     drop: tuple[Holding, ...]
 
 
-def decide_changes(project: Project, holdings: Sequence[Holding]) -> Changes:
-    """Return how the ledger is to follow the definitions."""
+def decide_changes(
+    project: Project,
+    holdings: Sequence[Holding],
+    evaluated: Mapping[tuple[str, str], tuple[str, ...]] | None = None,
+) -> Changes:
+    """Return how the ledger is to follow the definitions.
+
+    `evaluated` are the places that Spark evaluates, by the name and the version of a view, where it
+    is new; one that the ledger knows goes on as it was begun.
+    """
     enter: list[Holding] = []
     fresh = not holdings
     held = {holding.owner: holding for holding in holdings}
     streams = [hold_stream(stream, MAIN) for stream in project.streams]
     views = [hold_view(view, project.streams_of(view), MAIN) for view in project.views]
+    views = [
+        replace(
+            entry,
+            evaluated=held[entry.owner].evaluated
+            if entry.owner in held
+            else (evaluated or {}).get((entry.name, entry.version), ()),
+        )
+        for entry in views
+    ]
     wanted = {entry.owner for entry in (*streams, *views)}
     if fresh:
         enter = [*streams, *views]

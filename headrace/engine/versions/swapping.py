@@ -10,8 +10,17 @@ from collections.abc import Collection, Iterable, Mapping
 from headrace.engine.unit import Unit
 from headrace.ledger.entries import MAIN, HoldingState, StreamPartition
 from headrace.plan.stages import Fold
+from headrace.plan.tables import Table
 
-__all__ = ["built_along", "is_level", "merge_into_main", "replaced_by", "shown_with", "stays_apart"]
+__all__ = [
+    "built_along",
+    "is_level",
+    "merge_into_main",
+    "replaced_by",
+    "shown_with",
+    "stays_apart",
+    "tables_seen",
+]
 
 Units = Mapping[str, Unit]
 Wanted = Collection[tuple[str, str]]
@@ -107,6 +116,19 @@ def shown_with(unit: Unit, units: Units, wanted: Wanted) -> list[Fold]:
             if (fold.name, fold.version) in wanted and (other is unit or fold.name in over)
         ]
     return found
+
+
+def tables_seen(units: Iterable[Unit], versions: Mapping[str, str]) -> dict[str, Table]:
+    """Return the tables that readers see, by view, given the versions that they see.
+
+    A view that was set aside is seen as it stands; one that is built is not yet.
+    """
+    return {
+        fold.name: fold.table
+        for unit in units
+        for fold in unit.folds
+        if versions.get(fold.name) == fold.version
+    }
 
 
 def merge_into_main(unit: Unit, main: Unit) -> None:

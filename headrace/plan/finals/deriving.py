@@ -9,7 +9,7 @@ from sqlglot import Token, TokenType
 from headrace.model.functions import FUNCTIONS
 from headrace.model.scalars import Scalar, escape_braces
 
-__all__ = ["derive_calls"]
+__all__ = ["derive_calls", "is_for_spark", "naming_fault"]
 
 #: The functions that the store computes also over keys alone: they convert, or leave arguments out.
 _OF_THE_STORE = frozenset({"abs", "cast", "coalesce", "if", "ifnull", "nullif", "nvl"})
@@ -23,6 +23,17 @@ _NEVER_FAIL = frozenset(
         "upper", "year",
     }
 )  # fmt: skip
+#: Calls with a syntax of their own, which other names of functions stand for.
+_OWN_SYNTAX = frozenset({"extract", "position", "try_cast"})
+#: Functions that make intervals or variants, which stand beside other values and are no column.
+_NO_COLUMNS = frozenset(
+    {
+        "make_dt_interval", "make_interval", "make_ym_interval", "parse_json", "to_variant_object",
+        "try_make_interval", "try_parse_json",
+    }
+)  # fmt: skip
+#: Functions that name the fields of what they make after columns.
+_NAMING = re.compile(r"\b(arrays_zip|struct)\s*\(", re.IGNORECASE)
 #: Words after which a parenthesis opens a group or a list, not the arguments of a function.
 _NOT_FUNCTIONS = (
     "all and any as between by case distinct div else escape for from ilike in interval is like "
@@ -92,6 +103,41 @@ def derive_calls(
         written += f"{part(done, token.start)}{{{refs.index(name)}}}"
         done = end
     return Scalar(written + part(done, len(text)), tuple(refs)).substitute({})
+
+
+def naming_fault(scalar: Scalar) -> str | None:
+    """Return why Spark cannot evaluate an expression over merged rows, which name columns anew."""
+    found = _NAMING.search(scalar.text)
+    if found is None:
+        return None
+    return (
+        f"{found[1]}() names its fields after columns, and stands here beside what only Spark "
+        f"computes of an aggregate; write named_struct('a', ...), or compute it when you read "
+        f"the view"
+    )
+
+
+def is_for_spark(scalar: Scalar, aggregates: frozenset[str]) -> bool:
+    """Whether no store can evaluate an expression: for a function over aggregates, or a lambda.
+
+    Or for a function whose values are no column's. What else a store cannot evaluate is known when
+    Spark has told the types.
+    """
+    mark = _free_mark(scalar.text)
+    text = scalar.render(lambda name: f"{mark}{scalar.refs.index(name)}_")
+    tokens = sqlglot.tokenize(text, read="spark")
+    over = {f"{mark}{at}_" for at, name in enumerate(scalar.refs) if name in aggregates}
+    for at, token in enumerate(tokens):
+        if token.token_type == TokenType.ARROW:
+            return True
+        name = token.text.lower() if _is_call(tokens, at) else ""
+        if name in _NO_COLUMNS:
+            return True
+        if name and name not in (*FUNCTIONS, *_OWN_SYNTAX):
+            inside = tokens[at + 1 : _closing(tokens, at + 1)]
+            if any(each.text in over for each in inside):
+                return True
+    return False
 
 
 def _is_call(tokens: Sequence[Token], at: int) -> bool:

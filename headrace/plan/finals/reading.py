@@ -1,9 +1,10 @@
 """The parts of an expression over merged aggregates: what they are over, and their types."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlglot import exp
+import sqlglot
+from sqlglot import TokenType, exp
 
 from headrace.model.functions import FUNCTIONS, Function
 from headrace.plan.terms import Operator
@@ -13,7 +14,10 @@ from headrace.sql.query.reading.trees import Tree, path_of, strip_parentheses
 from headrace.sql.stack import on_own_stack
 from headrace.sql.text import Refused, Source
 
-__all__ = ["OPERATORS", "Expression", "Names", "call_of", "operands_of", "say", "typed_parts"]
+__all__ = [
+    "OPERATORS", "Expression", "Names", "call_of", "names_in", "operands_of", "say",
+    "typed_parts",
+]  # fmt: skip
 
 #: Terms are hashed, compared and written by functions that call themselves.
 MAX_DEPTH = 100
@@ -130,11 +134,16 @@ class Expression:
             return _STRING
         if isinstance(node, exp.Column):
             first, *fields = (each.name for each in path_of(node))
+            if first not in names.references:
+                raise ValueError(f"{first} is no name of a value")  # of a lambda, or a unit
             found = names.references[first]
             for field in fields:
                 found = _field(found, field)
             return found
-        return names.types[self.text(node)]
+        text = self.text(node)
+        if text not in names.types:
+            raise ValueError(f"{self.say(node, names)} has a type that no column can have")
+        return names.types[text]
 
     def say(self, node: exp.Expr, names: Names) -> str:
         """Return a part as the user wrote it."""
@@ -158,6 +167,12 @@ def say(expression: str, names: Names) -> str:
         return written.say(written.root, names)
 
     return on_own_stack(read)
+
+
+def names_in(expression: str) -> frozenset[str]:
+    """Return the names that Spark SQL may refer to: every word of it that is no text."""
+    tokens = sqlglot.tokenize(expression, read="spark")
+    return frozenset(each.text for each in tokens if each.token_type != TokenType.STRING)
 
 
 def typed_parts(expressions: Iterable[str]) -> list[str]:
@@ -212,7 +227,7 @@ def operands_of(node: exp.Expr) -> list[exp.Expr]:
     call = call_of(node)
     found: list[exp.Expr | None]
     if call is not None:
-        found = list(call[2]) if call[1] is not None else []
+        found = list(call[2]) if _takes(*call[1:]) else []
     elif isinstance(node, exp.Case):
         branches = [part for each in node.args["ifs"] for part in (each.this, each.args["true"])]
         found = [node.this, *branches, node.args.get("default")]
@@ -230,6 +245,13 @@ def operands_of(node: exp.Expr) -> list[exp.Expr]:
     else:
         found = []
     return [strip_parentheses(each) for each in found if isinstance(each, exp.Expr)]
+
+
+def _takes(function: Function | None, arguments: Sequence[exp.Expr]) -> bool:
+    """Whether a function is known and takes such arguments; a lambda is no value by itself."""
+    if function is None or any(isinstance(each, exp.Lambda) for each in arguments):
+        return False
+    return function.fewest <= len(arguments) <= function.most
 
 
 def _chain(node: exp.Expr) -> Iterator[exp.Expr]:

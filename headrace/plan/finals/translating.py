@@ -122,7 +122,8 @@ class _Translation:
         arguments: list[exp.Expr],
         type: DataType,
     ) -> Term:
-        if function is None or not function.fewest <= len(arguments) <= function.most:
+        is_taken = function is not None and function.fewest <= len(arguments) <= function.most
+        if function is None or not is_taken or any(isinstance(a, exp.Lambda) for a in arguments):
             raise self._unknown(node)
         alike = []
         for at, argument in enumerate(arguments):

@@ -10,8 +10,10 @@ from headrace.errors import MergeFailed, StoreError
 from headrace.ledger.entries import Commit, OutboxEntry, Owner, Seed
 from headrace.ledger.following import Changed
 from headrace.plan.tables import Table
+from headrace.store.base import Evaluate
 from headrace.store.duckdb.changes.keeping import ChangeKeeping
 from headrace.store.duckdb.file import DuckDBFile
+from headrace.store.duckdb.tables.evaluating import Evaluating
 from headrace.store.duckdb.tables.names import physical
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.sessions import merge_sessions
@@ -36,7 +38,9 @@ SUM_COUNTERS = """
     FROM headrace.counters GROUP BY ALL"""
 
 
-def write_turn(file: DuckDBFile, commit: Commit, keeping: ChangeKeeping) -> Changed:
+def write_turn(
+    file: DuckDBFile, commit: Commit, keeping: ChangeKeeping, evaluate: Evaluate | None = None
+) -> Changed:
     """Write a turn's deltas, changes, positions, counters, outbox and seeds.
 
     Returns which views that are followed changed. MergeFailed names the view.
@@ -45,8 +49,10 @@ def write_turn(file: DuckDBFile, commit: Commit, keeping: ChangeKeeping) -> Chan
     for aside in commit.set_aside:
         set_aside(file, unit, aside)
     makers = keeping.begin(commit)
+    evaluating = Evaluating(file, commit.deltas)
     for table, deltas in commit.deltas.items():
         _merge(file, table, deltas)
+    evaluating.write(evaluate)
     for maker in makers:
         maker.close()
     set_progress(file, unit, commit.progress)

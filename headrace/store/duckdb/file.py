@@ -208,7 +208,7 @@ class DuckDBFile:
                 cursor.interrupt()
             return bool(self._asked)
 
-    # The four below are for the writer, within a transaction.
+    # Those below are for the writer, within a transaction.
 
     def run(self, sql: str, parameters: Sequence[object] = ()) -> None:
         """Run one statement."""
@@ -218,6 +218,11 @@ class DuckDBFile:
         """Return all rows of one statement."""
         with self._writer_lock, translated():
             return self._writer.execute(sql, list(parameters)).fetchall()
+
+    def table(self, sql: str) -> pa.Table:
+        """Return all rows of one statement as an Arrow table."""
+        with self._writer_lock, translated():
+            return self._writer.sql(sql).to_arrow_table()
 
     def insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
         """Insert rows, all in one statement."""

@@ -16,7 +16,8 @@ SCHEMA = (
         planned_epoch BIGINT, planned_ranges VARCHAR)""",
     """CREATE TABLE headrace.holdings (
         kind VARCHAR, name VARCHAR, version VARCHAR, unit VARCHAR, inputs VARCHAR[],
-        fingerprint VARCHAR, forms VARCHAR[], text VARCHAR, state VARCHAR, reason VARCHAR)""",
+        fingerprint VARCHAR, forms VARCHAR[], text VARCHAR, state VARCHAR, reason VARCHAR,
+        evaluated VARCHAR[])""",
     """CREATE TABLE headrace.progress (
         unit VARCHAR, stream VARCHAR, partition INTEGER, next_offset BIGINT,
         clock_us BIGINT, watermark_us BIGINT, delay_us BIGINT, records_us BIGINT)""",

@@ -130,24 +130,15 @@ class DuckDBSnapshot:
     def holdings(self) -> list[Holding]:
         """Return every version and the unit that maintains it."""
         rows = self._fetch(
-            "SELECT kind, name, version, unit, inputs, fingerprint, forms, text, state, reason "
-            "FROM headrace.holdings ORDER BY kind, name, unit"
+            "SELECT kind, name, version, unit, inputs, fingerprint, forms, text, state, reason, "
+            "evaluated FROM headrace.holdings ORDER BY kind, name, unit"
         )
-        return [
-            Holding(
-                kind,
-                name,
-                version,
-                unit,
-                tuple(inputs),
-                fingerprint,
-                tuple(forms),
-                text,
-                HoldingState(state),
-                reason,
-            )
-            for kind, name, version, unit, inputs, fingerprint, forms, text, state, reason in rows
-        ]
+        found = []
+        for kind, name, version, unit, inputs, fingerprint, forms, text, state, *rest in rows:
+            reason, evaluated = rest
+            held = (kind, name, version, unit, tuple(inputs), fingerprint, tuple(forms), text)
+            found.append(Holding(*held, HoldingState(state), reason, tuple(evaluated)))
+        return found
 
     def progress(self, unit: str) -> dict[StreamPartition, Progress]:
         """Return how far a unit has read."""

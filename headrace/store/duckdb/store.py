@@ -32,6 +32,7 @@ from headrace.ledger.following import Changed, Followers, Token
 from headrace.ledger.laws import check_laws
 from headrace.log.base import Partition, Range
 from headrace.plan.tables import Table
+from headrace.store.base import Evaluate
 from headrace.store.duckdb.changes.following import head_of
 from headrace.store.duckdb.changes.keeping import ChangeKeeping
 from headrace.store.duckdb.changes.reading import check_token, head_token
@@ -280,7 +281,7 @@ class DuckDBStore:
                 f"view {table.view}: its delta does not fit its table: {error}", view=table.view
             ) from error
 
-    def commit(self, commit: Commit) -> Changed:
+    def commit(self, commit: Commit, evaluate: Evaluate | None = None) -> Changed:
         """Make a turn visible; return which views that are followed changed.
 
         EngineFenced, MergeFailed (names the view), DiskFull.
@@ -294,7 +295,7 @@ class DuckDBStore:
             # DuckDB may lack memory for its checkpoint when the transaction is committed already.
             if not (tried and self._is_committed(commit.planned)):
                 tried = True
-                changed = self._write_turn(commit)
+                changed = self._write_turn(commit, evaluate)
 
         try:
             with self._keeping.safe():
@@ -307,9 +308,9 @@ class DuckDBStore:
         faults.reach("after_commit")
         return changed
 
-    def _write_turn(self, commit: Commit) -> Changed:
+    def _write_turn(self, commit: Commit, evaluate: Evaluate | None) -> Changed:
         self._check_turn(commit.planned)
-        changed = write_turn(self._file, commit, self._keeping)
+        changed = write_turn(self._file, commit, self._keeping, evaluate)
         faults.reach("before_commit")
         return changed
 

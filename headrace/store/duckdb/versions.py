@@ -115,8 +115,8 @@ def hold_versions(
         set_progress(file, unit, positions)
     for holding in holdings:
         file.run(f"DELETE FROM headrace.holdings WHERE {_OF_OWNER}", holding.owner)
-        row = {**vars(holding), "inputs": list(holding.inputs), "forms": list(holding.forms)}
-        file.insert("headrace.holdings", [list(row.values())])
+        row = [list(each) if isinstance(each, tuple) else each for each in vars(holding).values()]
+        file.insert("headrace.holdings", [row])
 
 
 def set_aside(file: DuckDBFile, unit: str, aside: SetAside) -> None:

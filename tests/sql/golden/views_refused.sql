@@ -444,13 +444,13 @@ CREATE MATERIALIZED VIEW v AS
 SELECT first(card IGNORE NULLS) RESPECT NULLS AS c FROM payments
 -- error: case.sql:2:33: RESPECT NULLS stands twice; keep one
 
--- case: forms that no store computes beside an aggregate
+-- case: forms that no store computes beside an aggregate of windows that overlap
 CREATE MATERIALIZED VIEW v AS
 SELECT max(items) = ANY (1) AS a, abs(max(items), 2) AS b, nullif(max(items)) AS c,
-  max(items) BETWEEN SYMMETRIC 2 AND 1 AS d FROM payments
--- error: case.sql:2:8: ANY and ALL cannot stand beside an aggregate; compute it when you read the view
--- error: case.sql:2:35: abs() takes 1 argument over aggregates, not 2
--- error: case.sql:2:60: nullif() takes 2 arguments over aggregates, not 1
+  max(items) BETWEEN SYMMETRIC 2 AND 1 AS d FROM payments GROUP BY window(ts, '2 hours', '1 hour')
+-- error: case.sql:2:8: ANY and ALL cannot stand beside an aggregate of windows that overlap; compute it when you read the view
+-- error: case.sql:2:35: abs() takes 1 argument over aggregates of windows that overlap, not 2; compute it when you read the view
+-- error: case.sql:2:60: nullif() takes 2 arguments over aggregates of windows that overlap, not 1; compute it when you read the view
 -- error: case.sql:3:3: SYMMETRIC is not supported; write BETWEEN low AND high
 
 -- case: a great many joins

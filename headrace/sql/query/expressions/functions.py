@@ -46,7 +46,7 @@ _TIME = words(
 )
 _CHANCE = words("rand randn random randstr shuffle uniform uuid aes_encrypt")
 _PLACE = words(
-    "current_catalog current_database current_schema current_timezone current_user "
+    "current_catalog current_database current_path current_schema current_timezone current_user "
     "input_file_block_length input_file_block_start input_file_name java_method "
     "monotonically_increasing_id reflect session_user spark_partition_id try_reflect user "
     "version"

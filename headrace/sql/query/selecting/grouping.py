@@ -3,8 +3,9 @@
 Promises:
 - Only GROUP BY makes keys. What else is selected is an expression over keys, calls and the window.
 - The same expression is one key, the same call is one call, however often they are written.
-- What is over aggregates uses nothing but what every store computes as Spark does; everything else
-  is refused.
+- Over windows that overlap, what is over aggregates uses nothing but what every store computes as
+  Spark does, since rows are put together when they are read; everything else is refused. Elsewhere
+  Spark evaluates what the store cannot.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,6 +81,8 @@ _AS_CALLS = {
     "ilike": "ilike",
     "regexplike": "regexp_like",
 }
+#: Functions that name the fields of what they make after columns.
+_NAMING = ("arrays_zip", "struct")
 _INSTEAD = "compute it when you read the view"
 
 
@@ -278,7 +281,10 @@ class Groups:
             )
 
     def _refuse_foreign(self, root: exp.Expr) -> None:
-        """Refuse what the store cannot compute beside an aggregate."""
+        """Refuse what nobody computes beside an aggregate, or over windows that overlap."""
+        if self.window is None or not self.window.overlaps:
+            self._refuse_naming(root)
+            return
         waiting = [root]
         while waiting:
             node = waiting.pop(0)
@@ -293,6 +299,18 @@ class Groups:
             self._refuse_odd_forms(node, name)
             if not isinstance(node, _STORE_NODES) and not is_path(node):
                 raise self._refuse_operator(node, root)
+            waiting += [] if is_path(node) else parts_of(node)
+
+    def _refuse_naming(self, root: exp.Expr) -> None:
+        """Refuse calls whose fields Spark names after columns: a merged row has others."""
+        waiting = [root]
+        while waiting:
+            node = waiting.pop(0)
+            if self.column_of_node(node) is not None or isinstance(node, exp.DataType):
+                continue
+            name = self.tree.call_name(node)
+            if name in _NAMING and self._is_known_later(node, self.expressions.bind(node, self)):
+                raise self._refuse_call(node, name)
             waiting += [] if is_path(node) else parts_of(node)
 
     def _refuse_operator(self, node: exp.Expr, root: exp.Expr) -> Refused:
@@ -319,27 +337,28 @@ class Groups:
                 f"struct() cannot be applied to {what}; write named_struct({', '.join(parts)})",
             )
         instead = f"compute it when you read: SELECT {name}(...) FROM view"
-        if what == _AGGREGATE:
+        if "aggregate" in what:
             instead += ", or apply it to the argument"
         return self.tree.refuse(node, f"{name}() cannot be applied to {what}; {instead}")
 
     def _what(self, node: exp.Expr) -> str:
+        overlaps = self.window is not None and self.window.overlaps
         if any(aggregates_of(node)) or any(map(self._is_output, node.find_all(exp.Column))):
-            return _AGGREGATE
-        return "an edge of windows that overlap or of sessions"
+            return _AGGREGATE if overlaps else "an aggregate"
+        return f"an edge of {'windows that overlap' if overlaps else 'sessions'}"
 
     def _refuse_odd_forms(self, node: exp.Expr, name: str | None) -> None:
         """Refuse forms of what the store computes that it does not."""
         if isinstance(node.args.get("expression"), exp.Any | exp.All | exp.SubqueryPredicate):
             raise self.tree.refuse(
-                node, f"ANY and ALL cannot stand beside an aggregate; {_INSTEAD}"
+                node, f"ANY and ALL cannot stand beside {_AGGREGATE}; {_INSTEAD}"
             )
         if node.args.get("symmetric") is not None:
             raise self.tree.refuse(node, "SYMMETRIC is not supported; write BETWEEN low AND high")
         if isinstance(node, exp.Interval) and isinstance(node.args.get("unit"), exp.IntervalSpan):
             raise self.tree.refuse(
                 node,
-                "an interval of two units cannot stand beside an aggregate; write one unit, such "
+                f"an interval of two units cannot stand beside {_AGGREGATE}; write one unit, such "
                 "as INTERVAL 90 SECONDS",
             )
         if isinstance(node, exp.Anonymous) and name in FUNCTIONS:
@@ -353,7 +372,7 @@ class Groups:
         return node if node.find(exp.Column, AggregateCall) is not None else root
 
 
-_AGGREGATE = "an aggregate"
+_AGGREGATE = "an aggregate of windows that overlap"
 #: What names of outputs begin with while they stand in for expressions; no column can.
 _OUTPUT = "_output "
 
@@ -365,4 +384,7 @@ def _wrong_count(name: str, function: Function, given: int) -> str:
     else:
         wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     plural = "" if wanted == "1" else "s"
-    return f"{name}() takes {wanted} argument{plural} over aggregates, not {given}"
+    return (
+        f"{name}() takes {wanted} argument{plural} over aggregates of windows that overlap, not "
+        f"{given}; {_INSTEAD}"
+    )

@@ -72,13 +72,13 @@ _FITTED = frozenset(
 
 @dataclass(frozen=True)
 class Names:
-    """What the names of a term stand for: their SQL, and whether that fails, by its cause.
+    """What the names of a term stand for: their SQL, and the tests whether that fails.
 
     `queries` are the names that stand for a query of their own.
     """
 
     texts: Mapping[str, str]
-    faults: Mapping[str, tuple[Cause, str]] = field(default_factory=dict)
+    faults: Mapping[str, Mapping[Cause, str]] = field(default_factory=dict)
     queries: frozenset[str] = frozenset()
 
 
@@ -95,17 +95,18 @@ def ask(term: Term, names: Names) -> Asked:
     if not _raises(term):
         return Asked(term_text(term, names.texts), _tests(term, names))
     used = sorted(names.queries & set(_references(term)))
-    inner = Names(
-        {**names.texts, **{name: f"items.{name}" for name in used}},
-        {
-            name: (cause, f"items.{name}_fails" if name in used else test)
-            for name, (cause, test) in names.faults.items()
-        },
-    )
     # TRY takes no query: what one answers is worked out first. And it is asked within a lambda,
     # where DuckDB looks for no expressions that others share: it would ask those outside of TRY.
-    fields = [f"{name} := ({names.texts[name]})" for name in used]
-    fields += [f"{name}_fails := {names.faults[name][1]}" for name in used if name in names.faults]
+    texts, faults = dict(names.texts), dict(names.faults)
+    fields = []
+    for name in used:
+        texts[name] = f"items.{name}"
+        fields.append(f"{name} := ({names.texts[name]})")
+        if name in faults:
+            either = " OR ".join(faults[name].values())
+            faults[name] = {next(iter(faults[name])): f"items.{name}_fails"}
+            fields.append(f"{name}_fails := {either}")
+    inner = Names(texts, faults)
 
     def tried(text: str) -> str:
         items = f"struct_pack({', '.join(fields)})" if fields else "0"
@@ -150,7 +151,7 @@ def _may_raise(term: Operation) -> bool:
 def _tests(term: Term, names: Names) -> Tests:
     """Return the tests for what fails in Spark and not here."""
     if isinstance(term, Reference):
-        return dict([names.faults[term.name]]) if term.name in names.faults else {}
+        return dict(names.faults.get(term.name, {}))
     if isinstance(term, Literal):
         return {}
     tests = [_tests(each, names) for each in term.operands]

@@ -51,7 +51,7 @@ class Shown:
     def _names(self) -> Names:
         texts = {column.name: column.name for column in self.table.columns}
         texts |= self.placing.references
-        faults: dict[str, tuple[Cause, str]] = {}
+        faults: dict[str, dict[Cause, str]] = {}
         for answer in self.table.answers:
             if answer.items is None:
                 texts[answer.name] = final_text(answer, self.table)
@@ -62,7 +62,13 @@ class Shown:
                 texts[answer.name] = items_text(answer, items, matches, combines=combines)
                 fault = items_fail(answer, items, matches, combines=combines)
             if fault is not None:
-                faults[answer.name] = Cause.SUM, fault
+                faults[answer.name] = {Cause.SUM: fault}
+        for each in self.table.evaluated:
+            texts[each.name] = f"struct_extract({each.name}, 'v')"
+            # A sum that does not fit was handed to Spark as NULL.
+            sums = [faults[name][Cause.SUM] for name, _ in each.inputs if name in faults]
+            faults[each.name] = {Cause.SUM: " OR ".join(sums)} if sums else {}
+            faults[each.name][Cause.OTHER] = f"{each.name} IS NULL"
         queries = frozenset(each.name for each in self.table.answers if each.items is not None)
         return Names(texts, faults, queries)
 

@@ -12,7 +12,8 @@ __all__ = ["create", "create_errors", "merge", "show", "show_errors", "trim"]
 
 def create(table: Table) -> str:
     """Make the physical table unless it is there."""
-    columns = ", ".join(f"{quote(column.name)} {column.type.duckdb}" for column in table.columns)
+    every = [*table.columns, *(each.column for each in table.evaluated)]
+    columns = ", ".join(f"{quote(column.name)} {column.type.duckdb}" for column in every)
     return f"CREATE TABLE IF NOT EXISTS {physical(table.name)} ({columns})"
 
 

@@ -13,7 +13,15 @@ from headrace.store.duckdb.tables.names import quote
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.sessions import span_us
 
-__all__ = ["find_touched", "key_names", "keys_of", "make_fillable", "same_keys", "source_among"]
+__all__ = [
+    "find_touched",
+    "key_names",
+    "keys_of",
+    "make_fillable",
+    "range_of",
+    "same_keys",
+    "source_among",
+]
 
 
 def find_touched(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table], into: str) -> None:
@@ -69,6 +77,19 @@ def keys_of(table: Table) -> str:
     if not keys:
         return "1 AS __r"  # a view without keys has one row
     return ", ".join(f"{quote(key)} AS __r{at}" for at, key in enumerate(keys))
+
+
+def range_of(file: DuckDBFile, table: Table, touched: str) -> str:
+    """Return a WHERE clause: a literal range of time around touched rows. DuckDB skips all else."""
+    placing = placing_of(table)
+    if placing.growing is None:
+        return ""
+    at = placing.keys(table).index(placing.growing)
+    ends = [f"CAST({end}(__r{at}) AS VARCHAR)" for end in ("min", "max")]
+    low, high = file.rows(f"SELECT {', '.join(ends)} FROM {touched}")[0]
+    if low is None:
+        return " WHERE false"
+    return f" WHERE {quote(placing.growing)} BETWEEN '{low}' AND '{high}'"
 
 
 def same_keys(one: str, other: str, keys: Sequence[str]) -> str:
