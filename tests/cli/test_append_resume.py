@@ -241,6 +241,8 @@ def test_ctrl_c_tells_which_lines_are_stored(project: Path, headrace: Run, tmp_p
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell that starts the tests in the background has them ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdin is not None
     process.stdin.write("\n".join(LINES[:10]) + "\n")

@@ -61,7 +61,7 @@ class Desk:
             self.store,
             Settings(),
             lambda: {MAIN: self.main},
-            lambda _: NEVER_US,
+            lambda: NEVER_US,
             wall=lambda: self.now_s * SECOND_US,
         )
         self.planner.begin(writes=True)

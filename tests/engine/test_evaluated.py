@@ -221,7 +221,7 @@ def test_explain_says_who_evaluates() -> None:
     with harness(STREAM + WHOLE, partitions=1) as h:
         unit = h.engine.units["main"]
         [table] = tables_of(unit.folds)
-        plan = explain_view(unit.pipeline, table, describe_table(table)).to_json()
+        plan = explain_view(unit.pipeline, table, describe_table(table), prepared=True).to_json()
         [fold] = [stage for stage in plan["stages"] if stage["stage"] == "fold"]
         assert {each["name"]: each["evaluator"] for each in fold["outputs"]} == {
             "k": "store",

@@ -148,5 +148,7 @@ def test_what_compaction_took_after_it_was_read_cannot_be_audited() -> None:
             pass
         h.audit()
         log.compact("payments")
-        with pytest.raises(PositionLost, match=r"payments: 37 records .* Compaction removed them"):
+        with pytest.raises(
+            PositionLost, match=r"payments: .* 37 records .* Compaction is the reason"
+        ):
             h.audit()

@@ -173,7 +173,7 @@ def test_an_edit_swaps_rows_and_errors_together() -> None:
         clicks(h)
         with h.engine.tools.store.open() as snapshot:
             shown = snapshot.query("SELECT view_name FROM duckdb_views() WHERE NOT internal")
-        assert sorted(shown["view_name"].to_pylist()) == ["ratio", "watermarks"]
+        assert sorted(shown["view_name"].to_pylist()) == ["ratio", "ratio__rows", "watermarks"]
 
 
 def test_status_counts_errors_and_audit_compares_them() -> None:

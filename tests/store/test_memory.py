@@ -173,7 +173,7 @@ def starved(
             [each.name for each in snapshot.holdings()] == ["clicks", "large", "small"]
         ),
         lambda snapshot: snapshot.states(SMALL).num_rows == 0,
-        lambda snapshot: snapshot.emissions(max_rows=10, max_bytes=10).num_rows == 0,
+        lambda snapshot: snapshot.kept_changes() == {},
     ],
     ids=["rows", "Arrow", "several queries"],
 )
