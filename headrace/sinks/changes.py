@@ -58,7 +58,7 @@ def _publish(log: Log, store: Store, epoch: int, topics: Collection[str]) -> set
         store_id = snapshot.store_id()
         for state in _behind(snapshot, topics):
             sink = _Sink(log, state, store_id, epoch)
-            for changes in snapshot.sink_changes(state.sink.topic):
+            for changes in snapshot.sink_changes(state):
                 if sink.publish(changes):
                     published.add(state.sink.topic)
             told[state.sink.topic] = snapshot.commits() if state.until is None else state.until

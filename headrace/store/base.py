@@ -197,8 +197,8 @@ class Snapshot(Protocol):
         """Return every sink and how far it is."""
         ...
 
-    def sink_changes(self, topic: str) -> Iterator["SinkChanges"]:
-        """Yield what the sink of a topic is to be told up to this commit, in order.
+    def sink_changes(self, state: SinkState) -> Iterator["SinkChanges"]:
+        """Yield what a sink is to be told up to this commit, in order.
 
         Where several commits are told as one, up to the commit that `begin_publishing` noted.
         """

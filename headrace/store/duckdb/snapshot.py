@@ -230,9 +230,8 @@ class DuckDBSnapshot:
             found.append(replace(state, version="" if at is None else shown[at].version))
         return found
 
-    def sink_changes(self, topic: str) -> Iterator[SinkChanges]:
-        """Yield what the sink of a topic is to be told up to this commit, in order."""
-        [state] = [each for each in self.sinks() if each.sink.topic == topic]
+    def sink_changes(self, state: SinkState) -> Iterator[SinkChanges]:
+        """Yield what a sink is to be told up to this commit, in order."""
         head = self.commits() if state.until is None else state.until
         for net in net_changes(self._fetch, state, head):
             rows = partial(self._batches, net.sql)

@@ -17,21 +17,23 @@ _ALL = "temp.__all_keys"
 
 def take_images(file: DuckDBFile, shown: Shown, into: str, *, among: str | None = None) -> None:
     """Make a table of images: of all rows or, with `among`, of those whose keys it has."""
-    source = f"{shown.source} AS {GROUP}"
+    source, made = f"{shown.source} AS {GROUP}", []
     if among is None and shown.table.placement.overlaps:
         # As later images are made: what leaves must equal what came, every digit of it.
         everything = shown.placing.all_keys(shown.table)
         file.run(f"CREATE TEMP TABLE {_ALL} AS SELECT {keys_of(shown.table)} FROM {everything}")
         among = _ALL
+        made.append(_ALL)
     if among is not None:
         source = f"{source_among(file, shown.table, among)} AS {GROUP}"
         if shown.condition:
             # A join is no obstacle to HAVING: the store evaluates it first, for all rows.
             file.run(f"CREATE TEMP TABLE {_CHOSEN} AS SELECT {GROUP}.* FROM {source}")
             source = f"{_CHOSEN} AS {GROUP}"
+            made.append(_CHOSEN)
     file.run(f"CREATE TEMP TABLE {into} AS {images(shown, source)}")
-    for name in (_CHOSEN, _ALL):
-        file.run(f"DROP TABLE IF EXISTS {name}")
+    for name in made:
+        file.run(f"DROP TABLE {name}")
 
 
 def images(shown: Shown, source: str | None = None) -> str:

@@ -199,19 +199,18 @@ class ChangeKeeping:
 
     def told(self, commits: Mapping[str, int]) -> None:
         """Note that sinks have all changes up to a commit; drop what nobody needs any more."""
-        views = {}
-        for view in self.followed.values():
-            for state in view.sinks:
-                if state.sink.topic in commits:
-                    views[state.sink.topic] = state.sink.view
+        states = [state for view in self.followed.values() for state in view.sinks]
+        views = {state.sink.view for state in states if state.sink.topic in commits}
+        known = {state.sink.topic for state in states if state.first is None}
         for topic, commit in commits.items():
             self._file.run(
                 "UPDATE headrace.sinks SET told = ?, until = NULL, first = NULL WHERE topic = ?",
                 [commit, topic],
             )
-            self._file.run(f"DROP TABLE IF EXISTS {first_table(topic)}")
+            if topic not in known:
+                self._file.run(f"DROP TABLE IF EXISTS {first_table(topic)}")
         self.forget()
-        for name in set(views.values()):
+        for name in views:
             self._added.pop(name, None)
             self.prune(name)
 

@@ -24,11 +24,17 @@ __all__ = [
 ]
 
 
+# A delta of fewer rows is less than a row group: what is inserted behind it is seen, too.
+_SURELY_SEEN = 50_000
+
+
 def find_touched(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table], into: str) -> None:
     """Make a temporary table of the keys of the rows that deltas change; some stand there twice."""
     placing, keys = placing_of(table), keys_of(table)
     file.run(f"CREATE TEMP TABLE {into} AS SELECT {keys} FROM {placing.source(table)} LIMIT 0")
-    make_fillable(file, into)
+    largest = max((delta.num_rows for delta in deltas), default=0)
+    if not 0 < largest < _SURELY_SEEN or table.placement.overlaps:
+        make_fillable(file, into)
     for delta in deltas:
         if not delta.num_rows:
             continue
