@@ -41,6 +41,7 @@ CREATE MATERIALIZED VIEW per_second WITH (allowed_lateness = '1 minute') AS
 SELECT window.start AS second, country, count(*) AS n, sum(amount) AS total
 FROM payments GROUP BY window(ts, '1 second'), country;
 """
+SINK = "CREATE SINK told FROM per_second WITH (topic = 'per-second');"
 
 
 def produce(folder: Path, rate: int, seconds: float, called: "Queue[list[float]]") -> None:
@@ -91,6 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rate", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--sink", action="store_true", help="the view has a sink")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as name:
@@ -98,7 +100,8 @@ def main() -> None:
         log = EmbeddedLog(folder / "log")
         log.create_topic("payments")
         store = DuckDBStore(folder / "store.duckdb")
-        engine = Engine(parse_project({"bench": DEFINITIONS}), log, store, start_spark())
+        definitions = DEFINITIONS + (SINK if arguments.sink else "")
+        engine = Engine(parse_project({"bench": definitions}), log, store, start_spark())
         engine.start()
         reports: list[TurnReport] = []
         stop, committed = threading.Event(), threading.Semaphore(0)
