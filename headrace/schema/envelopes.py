@@ -22,7 +22,6 @@ from headrace.schema.types import parse_type
 
 __all__ = ["MODES", "ORDINALS", "RECORDS", "Envelope", "record_bytes"]
 
-MODES = ("upsert", "retract", "debezium")
 #: How many records a row may become.
 ORDINALS = 4
 RECORDS = pa.schema([("ordinal", pa.int64()), ("key", pa.binary()), ("value", pa.binary())])
@@ -136,6 +135,7 @@ _PARTS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "c": ("new_k", _envelope("came", after="new_row"), _COMES),
     },
 }
+MODES = tuple(_PARTS)
 _PASSES = {"debezium": (("d", "gone"), ("u", "c"))}
 
 

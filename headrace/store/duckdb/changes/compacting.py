@@ -1,14 +1,15 @@
-"""Make one change of several, where a sink is told of many commits as one and nobody reads them.
+"""Merge the changes of several commits into their net effect, for sinks with `emit = 'every ...'`.
 
-A view whose sinks are told now and then has changes of many commits, most of them of the same rows.
-Between two places that sinks stand at they become what they amount to, as of the last commit. That
-ends where the reader with the oldest lease stands; a token from before that is too old afterwards.
+Such a sink publishes the changes of many commits at once, most of them of the same rows. Between
+the commits at which sinks stand, changes are replaced by their net effect, as of the last commit.
+Only changes that every lease has read are merged; an older token is too old afterwards.
 """
 
 from itertools import pairwise
 
 from headrace.store.duckdb.changes.following import FollowedView
-from headrace.store.duckdb.changes.layout import META, columns_of
+from headrace.store.duckdb.changes.layout import columns_of
+from headrace.store.duckdb.changes.making import insert_differences
 from headrace.store.duckdb.changes.publishing import net_query
 from headrace.store.duckdb.changes.shown import ShownVersion
 from headrace.store.duckdb.file import DuckDBFile
@@ -16,6 +17,7 @@ from headrace.store.duckdb.file import DuckDBFile
 __all__ = ["compact"]
 
 _NET = "temp.__net"
+_SIDES = {"b": "temp.__net_before", "a": "temp.__net_after"}
 
 
 def compact(file: DuckDBFile, view: FollowedView, shown: ShownVersion, end: int) -> int:
@@ -38,25 +40,21 @@ def _compact(file: DuckDBFile, shown: ShownVersion, start: int, stop: int) -> No
     if commits < 2:
         return
     columns = list(columns_of(shown.relation))
-    values = [column[1:] for column in columns if column.startswith("c")]
-    file.run(
-        f"CREATE TEMP TABLE {_NET} AS {net_query(shown.changes, shown.relation, condition, start)}"
-    )
+    keys = [column for column in columns if column.startswith("k")]
+    net = net_query(shown.changes, shown.relation, condition, start)
+    file.run(f"CREATE TEMP TABLE {_NET} AS {net}")
     file.run(f"DELETE FROM {shown.changes} WHERE {condition}")
-    differs = " OR ".join(f"b{at} IS DISTINCT FROM a{at}" for at in values) or "false"
-    differs = f"({differs} OR (b_closed AND NOT a_closed))"
-    chosen = [column if column.startswith("k") else _side(column[1:]) for column in columns]
-    order = ", ".join([*(each for each in columns if each.startswith("k")), "sign"])
-    file.run(
-        f"INSERT INTO {shown.changes} ({META}, {', '.join(columns)}) "
-        f"SELECT {last}, 0, row_number() OVER (ORDER BY {order}), sign, {_side('_closed')}, "
-        f"{', '.join(chosen)} FROM {_NET} CROSS JOIN (VALUES (-1), (0), (1)) AS signs(sign) "
-        f"WHERE CASE sign WHEN -1 THEN b_there AND (NOT a_there OR {differs}) "
-        f"WHEN 1 THEN a_there AND (NOT b_there OR {differs}) "
-        f"ELSE b_there AND a_there AND NOT {differs} AND a_closed AND NOT b_closed END"
+    for side, images in _SIDES.items():
+        values = [f"{side}{column[1:]} AS {column}" for column in columns if column not in keys]
+        selected = ", ".join([*keys, *values, f"{side}_closed AS _closed", "1 AS __r"])
+        file.run(f"CREATE TEMP TABLE {images} AS SELECT {selected} FROM {_NET} WHERE {side}_there")
+    insert_differences(
+        file,
+        shown.changes,
+        *_SIDES.values(),
+        keys=keys or ["__r"],
+        columns=columns,
+        place=(last, 0, 0),
     )
-    file.run(f"DROP TABLE {_NET}")
-
-
-def _side(column: str) -> str:
-    return f"CASE WHEN sign < 0 THEN b{column} ELSE a{column} END"
+    for name in (_NET, *_SIDES.values()):
+        file.run(f"DROP TABLE {name}")

@@ -30,8 +30,8 @@ from headrace.store.duckdb.file import DuckDBFile
 
 __all__ = ["ChangeKeeping"]
 
-# Changes of a view whose sinks are told now and then: more than this, and twice as many as the last
-# time, are made fewer.
+# Changes of a view with `emit = 'every ...'` are compacted when so many were added since the last
+# time, besides as many as were left then.
 COMPACT_ROWS = 100_000
 # Between two looks at what readers with a lease have; sinks are looked at when they are told.
 _PRUNE_COMMITS = 16

@@ -17,7 +17,6 @@ __all__ = [
     "find_touched",
     "key_names",
     "keys_of",
-    "make_fillable",
     "range_of",
     "same_keys",
     "source_among",
@@ -34,7 +33,7 @@ def find_touched(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table], int
     file.run(f"CREATE TEMP TABLE {into} AS SELECT {keys} FROM {placing.source(table)} LIMIT 0")
     largest = max((delta.num_rows for delta in deltas), default=0)
     if not 0 < largest < _SURELY_SEEN or table.placement.overlaps:
-        make_fillable(file, into)
+        _make_fillable(file, into)
     for delta in deltas:
         if not delta.num_rows:
             continue
@@ -44,7 +43,7 @@ def find_touched(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table], int
             file.run(f"INSERT INTO {into} SELECT {keys} FROM ({found})")
 
 
-def make_fillable(file: DuckDBFile, name: str) -> None:
+def _make_fillable(file: DuckDBFile, name: str) -> None:
     """Let a table that a transaction made be filled in that transaction, and then read.
 
     Once DuckDB 2.0.0 has inserted no rows into it, by INSERT or CREATE TABLE AS, the transaction
@@ -63,13 +62,21 @@ def source_among(file: DuckDBFile, table: Table, among: str) -> str:
     placing = placing_of(table)
     if placing.growing is None:
         return placing.source_among(table, among, None)
-    # As literals: by the range of the key that grows DuckDB skips the rows of other times.
-    at = placing.keys(table).index(placing.growing)
+    reach = _reach(file, table, placing.growing, among)
+    if reach is None:
+        return f"(SELECT * FROM {placing.source(table)} LIMIT 0)"
+    return placing.source_among(table, among, reach)
+
+
+def _reach(file: DuckDBFile, table: Table, growing: str, among: str) -> tuple[str, str] | None:
+    """Return the least and the greatest of the key that grows, as texts; None: there is no row.
+
+    As literals in a statement: by that range DuckDB skips the rows of other times.
+    """
+    at = placing_of(table).keys(table).index(growing)
     ends = [f"CAST({end}(__r{at}) AS VARCHAR)" for end in ("min", "max")]
     [(low, high)] = file.rows(f"SELECT {', '.join(ends)} FROM {among}")
-    if low is None:
-        return f"(SELECT * FROM {placing.source(table)} LIMIT 0)"
-    return placing.source_among(table, among, (low, high))
+    return None if low is None else (low, high)
 
 
 def key_names(table: Table) -> list[str]:
@@ -90,11 +97,10 @@ def range_of(file: DuckDBFile, table: Table, touched: str) -> str:
     placing = placing_of(table)
     if placing.growing is None:
         return ""
-    at = placing.keys(table).index(placing.growing)
-    ends = [f"CAST({end}(__r{at}) AS VARCHAR)" for end in ("min", "max")]
-    low, high = file.rows(f"SELECT {', '.join(ends)} FROM {touched}")[0]
-    if low is None:
+    reach = _reach(file, table, placing.growing, touched)
+    if reach is None:
         return " WHERE false"
+    low, high = reach
     return f" WHERE {quote(placing.growing)} BETWEEN '{low}' AND '{high}'"
 
 
