@@ -19,8 +19,8 @@ from headrace.plan.explain import explain_view
 from headrace.plan.stages import Pipeline, tables_of
 from headrace.project.disk import Disk
 from headrace.project.settings import Settings
+from headrace.serve.http.values import answer_to_json
 from headrace.serve.missing import explain_missing
-from headrace.serve.values import answer_to_json
 from headrace.store.base import MAX_ROWS, Store
 from headrace.store.opening import describe_table
 

@@ -34,11 +34,11 @@ from headrace.project.config import Config
 from headrace.project.disk import Disk
 from headrace.project.folder import OpenProject
 from headrace.serve.access import plan_with, start_project_spark
-from headrace.serve.api import Api
 from headrace.serve.archiving import keeping_archive
 from headrace.serve.desk import StoreDesk
+from headrace.serve.http.api import Api
+from headrace.serve.http.server import serve
 from headrace.serve.lock import Holder, hold_engine_lock, publish_address
-from headrace.serve.server import serve
 from headrace.serve.starting import Stopped, unless_stopped
 from headrace.store.base import Store
 from headrace.store.opening import open_store

@@ -16,12 +16,12 @@ from cli.refused import REFUSED
 from headrace.errors import EngineError, QueryRefused, StoreError, Unreachable
 from headrace.log import EmbeddedLog
 from headrace.project.settings import Settings
-from headrace.serve.api import Api
 from headrace.serve.client import EngineClient
 from headrace.serve.desk import StoreDesk
-from headrace.serve.guard import MAX_BODY_BYTES
+from headrace.serve.http.api import Api
+from headrace.serve.http.guard import MAX_BODY_BYTES
+from headrace.serve.http.server import serve
 from headrace.serve.lock import Address
-from headrace.serve.server import serve
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.store.opening import open_export
 

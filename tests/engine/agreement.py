@@ -15,7 +15,7 @@ from headrace.model import Project
 from headrace.model.graph import aggregate_of
 from headrace.project.settings import Settings
 from headrace.reference import Answer, Record, answer
-from headrace.serve.values import plain
+from headrace.serve.http.values import plain
 from headrace.testing import Harness, harness
 from headrace.testing.strategies import Script, play
 

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from headrace.serve.values import plain
+from headrace.serve.http.values import plain
 from headrace.testing import Harness
 
 __all__ = ["held", "held_rows", "told"]

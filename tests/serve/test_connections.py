@@ -19,9 +19,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from headrace.serve import guard
-from headrace.serve.connections import connection_class
-from headrace.serve.guard import Guard, read_body
-from headrace.serve.server import serve
+from headrace.serve.http.connections import connection_class
+from headrace.serve.http.guard import Guard, read_body
+from headrace.serve.http.server import serve
 
 HALF_A_HEAD = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 AUTHORIZED = {"Authorization": "Bearer t"}
@@ -38,7 +38,7 @@ def release() -> Iterator[threading.Event]:
 def url(release: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Serve with bounds that a test can reach; requests to `/wait` wait."""
     quick = connection_class(head_seconds=0.5, max_waiting=8)
-    monkeypatch.setattr("headrace.serve.server.connection_class", lambda: quick)
+    monkeypatch.setattr("headrace.serve.http.server.connection_class", lambda: quick)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         answer: Response = JSONResponse({"ok": True})
@@ -142,8 +142,8 @@ def test_a_full_server_answers_503_with_a_sentence(url: str, release: threading.
 
 
 def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.serve.api import _answer_too_slow
-    from headrace.serve.guard import TooSlow
+    from headrace.serve.http.api import _answer_too_slow
+    from headrace.serve.http.guard import TooSlow
 
     monkeypatch.setattr(guard, "BODY_SECONDS", 0.2)
 

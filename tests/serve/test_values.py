@@ -9,7 +9,7 @@ import duckdb
 
 from headrace.schema.json_rows import json_object
 from headrace.schema.types import parse_type
-from headrace.serve.values import answer_to_json, arrow_bytes, read_arrow
+from headrace.serve.http.values import answer_to_json, arrow_bytes, read_arrow
 from headrace.store.duckdb.tables.names import quote
 
 # Type, SQL of a value, and what it is in JSON.

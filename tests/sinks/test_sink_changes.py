@@ -18,7 +18,7 @@ from headrace.ledger.following import Followers, SinkEntry
 from headrace.log import EmbeddedLog, Partition
 from headrace.model.validate.sinks import MODES as KNOWN_MODES
 from headrace.schema.envelopes import MODES
-from headrace.serve.values import plain
+from headrace.serve.http.values import plain
 from headrace.sinks.publishing import Publisher
 from headrace.store.base import Store
 from headrace.store.duckdb.changes import keeping

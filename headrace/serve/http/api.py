@@ -27,8 +27,8 @@ from starlette.routing import Route
 
 from headrace.errors import HeadraceError, UsageError
 from headrace.serve.desk import Desk
-from headrace.serve.guard import MAX_BODY_BYTES, Guard, TooLarge, TooSlow, read_body
-from headrace.serve.values import ARROW, arrow_bytes
+from headrace.serve.http.guard import MAX_BODY_BYTES, Guard, TooLarge, TooSlow, read_body
+from headrace.serve.http.values import ARROW, arrow_bytes
 from headrace.store.base import MAX_ROWS
 
 __all__ = ["Api"]

@@ -11,7 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from headrace.errors import EngineError
-from headrace.serve.connections import connection_class
+from headrace.serve.http.connections import connection_class
 
 __all__ = ["serve"]
 

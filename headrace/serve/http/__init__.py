@@ -1,0 +1,1 @@
+"""The engine's HTTP API: who may ask, and what is answered."""
