@@ -28,6 +28,7 @@ HeadraceError
 │   └── StateDamaged        a file of operator state is missing or damaged; names it
 ├── EngineError             the engine cannot start or go on
 │   ├── EngineRunning       another engine serves this project
+│   ├── EngineBusy          it answers as many requests as it takes; ask again in a moment
 │   ├── JavaMissing         no Java runtime for Spark
 │   ├── ProbeMissing        this Spark cannot tell which records an expression fails on
 │   └── ViewFailed          a view's work fails for a reason that no single record explains
@@ -52,6 +53,7 @@ __all__ = [
     "DefinitionError",
     "DefinitionUnreadable",
     "DiskFull",
+    "EngineBusy",
     "EngineError",
     "EngineFenced",
     "EngineRunning",
@@ -250,6 +252,10 @@ class EngineError(HeadraceError):
 
 class EngineRunning(EngineError):
     """Another engine serves this project."""
+
+
+class EngineBusy(EngineError):
+    """The engine answers as many requests as it takes; ask again in a moment."""
 
 
 class JavaMissing(EngineError):

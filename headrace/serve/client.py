@@ -33,17 +33,17 @@ class EngineClient:
 
     def status(self) -> dict[str, Any]:
         """Return what is going on."""
-        return dict(self._ask("GET", "/status"))
+        return dict(self._ask("GET", "/v1/status"))
 
     def sql(self, sql: str, *, max_rows: int = MAX_ROWS) -> dict[str, Any]:
         """Answer one reading statement. QueryRefused."""
-        return dict(self._ask("POST", "/sql", {"sql": sql, "max_rows": max_rows}))
+        return dict(self._ask("POST", "/v1/sql", {"sql": sql, "max_rows": max_rows}))
 
     def table(self, sql: str, *, max_rows: int = MAX_ROWS) -> pa.Table:
         """Answer one reading statement with its types. QueryRefused."""
         with self._reaching():
             response = self._http.post(
-                "/sql", json={"sql": sql, "max_rows": max_rows}, headers={"Accept": ARROW}
+                "/v1/sql", json={"sql": sql, "max_rows": max_rows}, headers={"Accept": ARROW}
             )
             if response.status_code == httpx.codes.OK:
                 return read_arrow(response.content)
@@ -52,12 +52,12 @@ class EngineClient:
 
     def explain(self) -> list[dict[str, Any]]:
         """Return the plan of every view."""
-        return list(self._ask("GET", "/explain"))
+        return list(self._ask("GET", "/v1/explain"))
 
     def export(self, sink: BinaryIO, table: str | None = None) -> None:
         """Let the engine export its ledger, or the rows of a physical table. StoreError."""
         asked = self._http.stream(
-            "POST", "/export", json={"table": table}, timeout=_EXPORT_SECONDS
+            "POST", "/v1/export", json={"table": table}, timeout=_EXPORT_SECONDS
         )  # the whole table is written before its first byte is sent
         with self._reaching(), asked as response:
             if response.status_code != httpx.codes.OK:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from headrace.engine.reach import Reach
 from headrace.engine.spark.classes import OPTIONS
 from headrace.errors import DefinitionError, StoreBusy, Unreachable
-from headrace.ledger.entries import MAIN
+from headrace.ledger.entries import MAIN, HoldingState
 from headrace.log.base import Log
 from headrace.log.opening import open_log
 from headrace.model.definitions import Project
@@ -35,9 +35,12 @@ from headrace.project.disk import Disk
 from headrace.project.folder import OpenProject
 from headrace.serve.access import plan_with, start_project_spark
 from headrace.serve.archiving import keeping_archive
+from headrace.serve.commits import Commits
 from headrace.serve.desk import StoreDesk
-from headrace.serve.http.api import Api
+from headrace.serve.http.app import make_app
+from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
 from headrace.serve.http.server import serve
+from headrace.serve.http.services import Services
 from headrace.serve.lock import Holder, hold_engine_lock, publish_address
 from headrace.serve.starting import Stopped, unless_stopped
 from headrace.store.base import Store
@@ -62,6 +65,7 @@ class Served:
     ) -> None:
         self.config = config
         self.disk = Disk(config)
+        self.commits = Commits()
         self.engine: Engine
         self._log = log
         self._store = store
@@ -79,7 +83,9 @@ class Served:
         except BaseException:
             engine.close()
             raise
+        engine.emitting.on_commit = self.commits.note
         self.engine = engine
+        self.commits.note()
 
     def renew(self, definitions: Project, stop: threading.Event) -> None:
         """Let an engine with other definitions go on. The old one must not be turning.
@@ -107,6 +113,16 @@ class Served:
         """Return how the definitions on disk differ from those that the ledger holds."""
         with self._store.open() as snapshot:
             return find_drift(self.disk, snapshot)
+
+    def unready(self) -> str | None:
+        """Return which views are not live yet, as a sentence; None: all are."""
+        with self._store.open() as snapshot:
+            waiting = {
+                held.name
+                for held in snapshot.holdings()
+                if held.kind == "view" and held.state is HoldingState.BUILDING
+            }
+        return f"still being built: {', '.join(sorted(waiting))}" if waiting else None
 
     def close(self) -> None:
         """Let go of the engine."""
@@ -203,9 +219,17 @@ def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) 
         prepares_plans=config.prepares_plans,
     )
     token = secrets.token_urlsafe(32)
-    api = Api(desk, token=token)
+    services = Services(
+        desk,
+        tools.log,
+        tools.store,
+        project=lambda: served.engine.project,
+        commits=served.commits,
+        unready=served.unready,
+    )
+    permissions = Permissions([TokenGrant.of(token, Grant("owner", Role.ADMIN))])
     with (
-        serve(api.app, port=config.port) as url,
+        serve(make_app(services, permissions), port=config.port) as url,
         publish_address(config.runtime, url, holder, token),
     ):
         yield url

@@ -11,17 +11,23 @@ from typing import BinaryIO
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from cli.refused import REFUSED
 from headrace.errors import EngineError, QueryRefused, StoreError, Unreachable
 from headrace.log import EmbeddedLog
+from headrace.log.base import Log
+from headrace.model.definitions import Project
 from headrace.project.settings import Settings
 from headrace.serve.client import EngineClient
 from headrace.serve.desk import StoreDesk
-from headrace.serve.http.api import Api
-from headrace.serve.http.guard import MAX_BODY_BYTES
+from headrace.serve.http.app import make_app
+from headrace.serve.http.bodies import MAX_BODY_BYTES
+from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
 from headrace.serve.http.server import serve
+from headrace.serve.http.services import Services
 from headrace.serve.lock import Address
+from headrace.store.base import Store
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.store.opening import open_export
 
@@ -32,6 +38,8 @@ class Desk(StoreDesk):
     """Exports when it is told to."""
 
     exporting: Callable[[], object] = staticmethod(lambda: None)
+    log: Log
+    store: Store
 
     def export(self, sink: BinaryIO, table: str | None = None) -> None:
         self.exporting()
@@ -42,15 +50,22 @@ class Desk(StoreDesk):
 def shared_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     folder = tmp_path_factory.mktemp("shop")
     log, store = EmbeddedLog(folder / "log"), DuckDBStore(folder / "store.duckdb")
-    yield Desk("shop", log, store, Settings(), pipelines=list)
+    desk = Desk("shop", log, store, Settings(), pipelines=list)
+    desk.log, desk.store = log, store
+    yield desk
     store.close()
     log.close()
 
 
 @pytest.fixture(scope="module")
 def shared_url(shared_desk: Desk) -> Iterator[str]:
-    with serve(Api(shared_desk, token=TOKEN).app, port=0) as url:
+    with serve(app_of(shared_desk), port=0) as url:
         yield url
+
+
+def app_of(desk: Desk) -> FastAPI:
+    services = Services(desk, desk.log, desk.store, project=lambda: Project((), ()))
+    return make_app(services, Permissions([TokenGrant.of(TOKEN, Grant("owner", Role.ADMIN))]))
 
 
 @pytest.fixture
@@ -74,7 +89,14 @@ def client(url: str) -> Iterator[EngineClient]:
 @pytest.mark.parametrize("given", [None, "", "Bearer", "Bearer open", f"Basic {TOKEN}", TOKEN])
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/health"), ("GET", "/status"), ("POST", "/sql"), ("POST", "/export"), ("GET", "/x")],
+    [
+        ("GET", "/v1/status"),
+        ("POST", "/v1/sql"),
+        ("POST", "/v1/export"),
+        ("GET", "/v1/openapi.json"),
+        ("GET", "/metrics"),
+        ("GET", "/x"),
+    ],
 )
 def test_nothing_is_answered_without_the_token(
     url: str, given: str | None, method: str, path: str
@@ -82,13 +104,13 @@ def test_nothing_is_answered_without_the_token(
     headers = {} if given is None else {"Authorization": given}
     answer = httpx.request(method, url + path, headers=headers, trust_env=False)
     assert answer.status_code == 401
-    assert answer.json()["message"].startswith("the token is missing or wrong")
+    assert answer.json()["message"].startswith("the token is missing, wrong or has expired")
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example"])
 def test_a_page_that_rebinds_its_name_to_this_machine_is_refused(url: str, host: str) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}", "Host": host}
-    answer = httpx.get(f"{url}/status", headers=headers, trust_env=False)
+    answer = httpx.get(f"{url}/v1/status", headers=headers, trust_env=False)
     assert answer.status_code == 400
     assert "is not served here" in answer.text
 
@@ -96,14 +118,14 @@ def test_a_page_that_rebinds_its_name_to_this_machine_is_refused(url: str, host:
 def test_a_body_over_the_limit_is_refused(url: str) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}"}
     body = json.dumps({"sql": "SELECT 1 -- " + "x" * MAX_BODY_BYTES})
-    answer = httpx.post(f"{url}/sql", content=body, headers=headers, trust_env=False)
+    answer = httpx.post(f"{url}/v1/sql", content=body, headers=headers, trust_env=False)
     assert answer.status_code == 413
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"sql": 1}', '{"sql": "x", "max_rows": 0}'])
 def test_what_is_no_question_is_refused(url: str, body: str) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    answer = httpx.post(f"{url}/sql", content=body, headers=headers, trust_env=False)
+    answer = httpx.post(f"{url}/v1/sql", content=body, headers=headers, trust_env=False)
     assert (answer.status_code, answer.json()["error"]) == (400, "UsageError")
 
 
@@ -161,22 +183,22 @@ def test_of_two_exports_at_once_one_is_refused(url: str, desk: Desk) -> None:
 
     def ask() -> httpx.Response:
         question = {"table": None}
-        return httpx.post(f"{url}/export", json=question, headers=headers, trust_env=False)
+        return httpx.post(f"{url}/v1/export", json=question, headers=headers, trust_env=False)
 
     with ThreadPoolExecutor() as pool:
         first = pool.submit(ask)
         assert began.wait(10)
         second = ask()
         go_on.set()
-        assert (second.status_code, second.json()["error"]) == (409, "EngineError")
+        assert (second.status_code, second.json()["error"]) == (409, "EngineBusy")
         assert first.result().status_code == 200
     assert ask().status_code == 200
 
 
-@pytest.mark.parametrize("body", ["", "[]", "{}", '{"table": 1}'])
+@pytest.mark.parametrize("body", ["", "[]", '{"table": 1}'])
 def test_an_export_of_no_table_is_refused(url: str, body: str) -> None:
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    answer = httpx.post(f"{url}/export", content=body, headers=headers, trust_env=False)
+    answer = httpx.post(f"{url}/v1/export", content=body, headers=headers, trust_env=False)
     assert (answer.status_code, answer.json()["error"]) == (400, "UsageError")
 
 
@@ -191,7 +213,7 @@ def test_a_port_that_is_taken_is_told(url: str, desk: Desk) -> None:
     taken = int(url.rpartition(":")[2])
     with (
         pytest.raises(EngineError, match=rf"127.0.0.1:{taken} cannot be served"),
-        serve(Api(desk, token=TOKEN).app, port=taken),
+        serve(app_of(desk), port=taken),
     ):
         pass
 

@@ -14,16 +14,18 @@ from contextlib import ExitStack, contextmanager, suppress
 import anyio.to_thread
 import httpx
 import pytest
-from starlette.requests import Request
+from fastapi import FastAPI
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from headrace.serve import guard
+from headrace.serve.http import bodies
 from headrace.serve.http.connections import connection_class
-from headrace.serve.http.guard import Guard, read_body
+from headrace.serve.http.errors import handle_errors
+from headrace.serve.http.guard import Guard, Limits
+from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
 from headrace.serve.http.server import serve
 
-HALF_A_HEAD = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+HALF_A_HEAD = b"GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 AUTHORIZED = {"Authorization": "Bearer t"}
 
 
@@ -46,7 +48,8 @@ def url(release: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[s
             await anyio.to_thread.run_sync(release.wait)
         await answer(scope, receive, send)
 
-    with serve(Guard(app, token="t", max_requests=3), port=0) as url:
+    permissions = Permissions([TokenGrant.of("t", Grant("owner", Role.ADMIN))])
+    with serve(Guard(app, permissions=permissions, limits=Limits(max_requests=3)), port=0) as url:
         yield url
 
 
@@ -74,7 +77,7 @@ def is_closed(connection: socket.socket, *, within: float) -> bool:
         return True
 
 
-def ask(url: str, path: str = "/health") -> httpx.Response:
+def ask(url: str, path: str = "/hello") -> httpx.Response:
     return httpx.get(f"{url}{path}", headers=AUTHORIZED, trust_env=False, timeout=10)
 
 
@@ -117,7 +120,7 @@ def test_a_head_that_drips_in_after_an_answered_request_is_closed_too(url: str) 
 def test_a_connection_serves_one_request_after_another(url: str) -> None:
     with httpx.Client(base_url=url, headers=AUTHORIZED, trust_env=False) as client:
         for _ in range(4):
-            assert client.get("/health").status_code == 200
+            assert client.get("/hello").status_code == 200
             time.sleep(0.2)
 
 
@@ -129,12 +132,12 @@ def test_a_full_server_answers_503_with_a_sentence(url: str, release: threading.
     while (answer := ask(url)).status_code != 503:
         assert time.monotonic() < deadline
     assert answer.json() == {
-        "error": "Unreachable",
+        "error": "EngineBusy",
         "message": "the engine answers 3 requests already, which is the most at once; ask again "
         "in a moment",
     }
     # Who has no token is told so, whatever is under way.
-    assert httpx.get(f"{url}/health", trust_env=False).status_code == 401
+    assert httpx.get(f"{url}/hello", trust_env=False).status_code == 401
     release.set()
     for thread in waiting:
         thread.join()
@@ -142,20 +145,20 @@ def test_a_full_server_answers_503_with_a_sentence(url: str, release: threading.
 
 
 def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.serve.http.api import _answer_too_slow
-    from headrace.serve.http.guard import TooSlow
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.2)
+    app = FastAPI()
+    app.add_middleware(bodies.BoundedBodies)
+    handle_errors(app)
 
-    monkeypatch.setattr(guard, "BODY_SECONDS", 0.2)
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        try:
-            await read_body(request)
-        except TooSlow as error:
-            await (await _answer_too_slow(request, error))(scope, receive, send)
+    @app.post("/sql")
+    async def take(taken: dict[str, str]) -> dict[str, str]:
+        return taken
 
     with serve(app, port=0) as url:
-        head = b"POST /sql HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{"
+        head = (
+            b"POST /sql HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 9\r\n\r\n{"
+        )
         with connected(url, head, 1) as (slow,):
             answer = b""
             while not answer.endswith(b"}"):

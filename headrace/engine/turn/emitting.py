@@ -1,4 +1,6 @@
-"""When sinks are told of changes: the engine's side of emission (docs/design.md, Time).
+"""When sinks and readers are told of changes: the engine's side of emission (docs/design.md, Time).
+
+Readers are told of every commit. Sinks:
 
 - `changes`: after every turn that changes something.
 - `every`: at most so often by this engine's clock; changes wait in the store meanwhile.
@@ -29,6 +31,7 @@ class Emitting:
     wall: Callable[[], int]
     _told_us: dict[str, int] = field(default_factory=dict)  # by topic
     _waiting: set[str] = field(default_factory=set)  # topics
+    on_commit: Callable[[], None] = lambda: None  # tells readers, before anything is published
     ending: bool = False  # the engine is about to end: every sink is due
 
     def problems(self, known: Iterable[SinkState]) -> list[Problem]:
@@ -61,8 +64,9 @@ class Emitting:
         return Followers(sinks, always, limits)
 
     def note_changed(self, changed: Changed) -> None:
-        """Note which views a commit changed: their sinks wait."""
+        """Note which views a commit changed: their sinks wait, and readers hear of it."""
         self._waiting |= {sink.topic for sink in self.sinks if sink.view in changed}
+        self.on_commit()
 
     def due(self) -> set[str]:
         """Return the topics of the sinks that are to be told now."""

@@ -11,6 +11,7 @@ Requests under way are bounded elsewhere (`guard.py`), once it is known who asks
 import asyncio
 from typing import ClassVar
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 __all__ = ["HEAD_SECONDS", "MAX_WAITING", "Connection", "connection_class"]
@@ -26,6 +27,7 @@ class Connection(H11Protocol):
     max_waiting: ClassVar[int]
     waiting: ClassVar[dict["Connection", None]]  # in the order they began to wait
     _expires: asyncio.TimerHandle | None = None
+    _upgraded = False  # it is a WebSocket now
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
@@ -47,6 +49,12 @@ class Connection(H11Protocol):
         if self.cycle.response_complete and not self.transport.is_closing():
             self._await_request()
 
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Hand the connection over; it is no longer one that waits."""
+        self._upgraded = True
+        self._stop_waiting()
+        super().handle_websocket_upgrade(event)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._stop_waiting()
@@ -54,7 +62,7 @@ class Connection(H11Protocol):
 
     def _await_request(self) -> None:
         """Begin to wait, unless this connection does already."""
-        if self._expires is not None:
+        if self._upgraded or self._expires is not None:
             return
         self._expires = self.loop.call_later(self.head_seconds, self._give_up)
         self.waiting[self] = None

@@ -1,91 +1,265 @@
-"""Who may ask the engine: requests to this machine's own name, with the token, of bounded size.
+"""The door: who asks, from where, how much at once. It stands before every route.
 
-The token keeps other users of the machine out. The Host header keeps out web pages, which a
-browser would otherwise let in under a name that resolves to 127.0.0.1 (DNS rebinding). Of those
-who have the token MAX_REQUESTS are answered at once; one more gets 503 and a sentence.
+1. **Host.** On loopback only requests to this machine's own name are answered: a browser would
+   otherwise let a web page in under a name that resolves to 127.0.0.1 (DNS rebinding).
+2. **Permission.** A token or, of a browser, a session (`permissions.py`). With a session, what
+   changes something and every WebSocket must come from a page of this server (`Origin`).
+3. **Rate.** Each token has `requests_per_second`, with a burst of as many: 429 beyond.
+4. **Room.** `max_requests` are answered at once: 503 beyond. WebSockets, and answers that stay open
+   as long as the asker likes, do not count here: subscriptions have a bound of their own.
+
+What a route needs is said by the route: `needs(Role.READ)`.
 """
 
-import asyncio
-import hmac
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
 
+from fastapi import Depends, Request, WebSocket
+from fastapi.params import Depends as Dependency
+from fastapi.requests import HTTPConnection
+from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["MAX_BODY_BYTES", "MAX_REQUESTS", "Guard", "TooLarge", "TooSlow", "read_body"]
+from headrace.serve.http.errors import Refused
+from headrace.serve.http.permissions import Grant, Permissions, Role
 
-MAX_BODY_BYTES = 1 << 20
+__all__ = [
+    "MAX_REQUESTS",
+    "OPEN_PATHS",
+    "SESSION_COOKIE",
+    "Guard",
+    "Limits",
+    "check_role",
+    "grant_of",
+    "may_follow",
+    "needs",
+    "session_of",
+    "stays_open",
+]
+
 MAX_REQUESTS = 64
-BODY_SECONDS = 30.0
-_HOSTS = ("127.0.0.1", "localhost")
+REQUESTS_PER_SECOND = 1_000
+SESSION_COOKIE = "headrace_session"
+#: What needs no permission: it says nothing about the project.
+OPEN_PATHS = frozenset({"/healthz", "/readyz", "/v1/login", "/"})
+OPEN_PREFIX = "/assets/"
+
+_LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
+_GRANT = "headrace.grant"
+_COUNTED = "headrace.counted"
+_CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
-class TooLarge(Exception):
-    """A request's body is over the limit."""
+@dataclass(frozen=True)
+class Limits:
+    """How much is answered at once, and how much of one token."""
 
-
-class TooSlow(Exception):
-    """A request's body does not arrive."""
+    max_requests: int = MAX_REQUESTS
+    requests_per_second: int = REQUESTS_PER_SECOND
 
 
 class Guard:
-    """Lets a request through, or answers it with 400 (host), 401 (token) or 503 (too many)."""
+    """Lets a request through, or answers it with 400, 401, 403, 429 or 503."""
 
-    def __init__(self, app: ASGIApp, *, token: str, max_requests: int = MAX_REQUESTS) -> None:
+    under_way = 0  # requests that are being answered
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        permissions: Permissions,
+        limits: Limits | None = None,
+        loopback: bool = True,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._app = app
-        self._expected = f"Bearer {token}".encode()
-        self._max_requests = max_requests
-        self._under_way = 0
+        self._permissions = permissions
+        self._limits = limits or Limits()
+        self._loopback = loopback
+        self._now = now
+        self._rates: dict[str, _Bucket] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the request's headers."""
-        if scope["type"] != "http":
-            return  # no websocket yet; unanswered, the server closes it
-        headers = Headers(scope=scope)
-        host = headers.get("host", "").rpartition(":")[0] or headers.get("host", "")
-        given = headers.get("authorization", "").encode()
-        if host not in _HOSTS:
-            answer = _refuse(400, f"host {host!r} is not served here; ask 127.0.0.1")
-        elif not hmac.compare_digest(given, self._expected):
-            message = "the token is missing or wrong; it is in .headrace/engine.json"
-            answer = _refuse(401, message, {"WWW-Authenticate": "Bearer"})
-        elif self._under_way >= self._max_requests:
-            message = (
-                f"the engine answers {self._max_requests} requests already, which is the most at "
-                f"once; ask again in a moment"
-            )
-            answer = _refuse(503, message, {"Retry-After": "1"}, error="Unreachable")
-        else:
-            self._under_way += 1
-            try:
-                await self._app(scope, receive, send)
-            finally:
-                self._under_way -= 1
+        """Check a request's head."""
+        if scope["type"] not in ("http", "websocket"):
             return
-        await answer(scope, receive, send)
+        try:
+            scope[_GRANT] = self._check(scope)
+        except Refused as refused:
+            await _refuse(scope, receive, send, refused)
+            return
+        if scope["type"] == "websocket":
+            await self._app(scope, receive, send)  # it stays open; subscriptions have their bounds
+            return
+        counted = _Counted(self)
+        scope[_COUNTED] = counted
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            counted.release()
+
+    def _check(self, scope: Scope) -> Grant | None:
+        headers = Headers(scope=scope)
+        given_host = headers.get("host", "")
+        host = given_host.rpartition(":")[0] or given_host
+        if self._loopback and host not in _LOOPBACK_HOSTS:
+            raise Refused(400, "UsageError", f"host {host!r} is not served here; ask 127.0.0.1")
+        grant = self._grant(scope, headers)
+        if grant is None and not _is_open(scope["path"]):
+            raise Refused(
+                401,
+                "AccessDenied",
+                "the token is missing, wrong or has expired. Send `Authorization: Bearer TOKEN`; "
+                "of an engine on this machine it is in .headrace/engine.json.",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        self._check_rate("" if grant is None else grant.name)
+        if self.under_way >= self._limits.max_requests:
+            raise Refused(
+                503,
+                "EngineBusy",
+                f"the engine answers {self._limits.max_requests} requests already, which is the "
+                f"most at once; ask again in a moment",
+                headers={"Retry-After": "1"},
+            )
+        return grant
+
+    def _grant(self, scope: Scope, headers: Headers) -> Grant | None:
+        if (given := headers.get("authorization")) is not None:
+            kind, _, token = given.partition(" ")
+            return self._permissions.of_token(token) if kind == "Bearer" else None
+        session = _session_of(headers)
+        found = None if session is None else self._permissions.of_session(session)
+        if found is None:
+            return self._permissions.of_anyone()
+        asks_to_change = scope["type"] == "websocket" or scope["method"] in _CHANGING
+        if asks_to_change and headers.get("origin") not in _origins(scope, headers):
+            raise Refused(
+                403,
+                "AccessDenied",
+                "a browser may do this from the engine's own pages only; programs send "
+                "`Authorization: Bearer TOKEN`",
+            )
+        return found
+
+    def _check_rate(self, name: str) -> None:
+        rate = self._limits.requests_per_second
+        bucket = self._rates.setdefault(name, _Bucket(rate, self._now()))
+        if not bucket.take(rate, self._now()):
+            raise Refused(
+                429,
+                "EngineBusy",
+                f"more than {rate} requests a second with this token; send more records in each, "
+                f"or raise [serve] max_requests_per_second",
+                headers={"Retry-After": "1"},
+            )
 
 
-def _refuse(
-    status: int,
-    message: str,
-    headers: dict[str, str] | None = None,
-    *,
-    error: str = "UsageError",
-) -> JSONResponse:
-    body = {"error": error, "message": message}
-    return JSONResponse(body, status_code=status, headers=headers)
+class _Counted:
+    """One request that is being answered, until it is released."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard: Guard | None = guard
+        guard.under_way += 1
+
+    def release(self) -> None:
+        if self._guard is not None:
+            self._guard.under_way -= 1
+            self._guard = None
 
 
-async def read_body(request: Request) -> bytes:
-    """Return a request's body. TooLarge: as soon as it passes the limit. TooSlow."""
-    body = bytearray()
+@dataclass
+class _Bucket:
+    """What is left of a second's requests."""
+
+    left: float
+    since: float
+
+    def take(self, rate: int, now: float) -> bool:
+        self.left = min(float(rate), self.left + (now - self.since) * rate)
+        self.since = now
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path.startswith(OPEN_PREFIX)
+
+
+def _session_of(headers: Headers) -> str | None:
     try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > MAX_BODY_BYTES:
-                    raise TooLarge
-    except TimeoutError as error:
-        raise TooSlow from error
-    return bytes(body)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(SESSION_COOKIE)
+    except CookieError:
+        return None
+    return None if cookie is None else cookie.value
+
+
+def _origins(scope: Scope, headers: Headers) -> tuple[str, ...]:
+    secure = scope["scheme"] in ("https", "wss")
+    return (f"{'https' if secure else 'http'}://{headers.get('host', '')}",)
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
+    if scope["type"] == "http":
+        answer = JSONResponse(refused.body, refused.status_code, headers=refused.headers)
+        await answer(scope, receive, send)
+        return
+    # Before it is accepted, closing a WebSocket answers its request with 403 and no body; the
+    # asker would not learn why.
+    await receive()
+    await send({"type": "websocket.accept"})
+    closing: Message = {"type": "websocket.close", "code": 4000 + refused.status_code, "reason": ""}
+    closing["reason"] = refused.message.encode()[:120].decode(errors="ignore")
+    await send(closing)
+
+
+def grant_of(connection: HTTPConnection) -> Grant | None:
+    """Return who asks; None only where no permission is needed."""
+    grant: Grant | None = connection.scope.get(_GRANT)
+    return grant
+
+
+def session_of(connection: HTTPConnection) -> str | None:
+    """Return the session of a browser."""
+    return _session_of(Headers(scope=connection.scope))
+
+
+def check_role(connection: HTTPConnection, role: Role) -> Grant:
+    """Return who asks. Refused: it takes another role."""
+    grant = grant_of(connection)
+    if grant is None or not grant.role.allows(role):
+        has = "no role" if grant is None else f"the role {grant.role}"
+        raise Refused(403, "AccessDenied", f"this takes the role {role}; the token has {has}")
+    return grant
+
+
+def stays_open(request: Request) -> None:
+    """Count a request no longer: its answer stays open for as long as the asker likes."""
+    counted: _Counted = request.scope[_COUNTED]
+    counted.release()
+
+
+def needs(role: Role) -> Dependency:
+    """Return what a route depends on that takes a role."""
+
+    def check(request: Request) -> None:
+        check_role(request, role)
+
+    found: Dependency = Depends(check)
+    return found
+
+
+async def may_follow(websocket: WebSocket) -> bool:
+    """Accept a WebSocket of who may read; else close it and say why."""
+    await websocket.accept()
+    try:
+        check_role(websocket, Role.READ)
+    except Refused as refused:
+        await websocket.close(4000 + refused.status_code, refused.message[:120])
+        return False
+    return True

@@ -15,6 +15,7 @@ from headrace.serve.http.connections import connection_class
 
 __all__ = ["serve"]
 
+MAX_FRAME_BYTES = 4_096  # from a client, which has nothing to say
 _START_SECONDS = 10.0
 
 
@@ -28,7 +29,10 @@ def serve(app: ASGIApp, *, port: int) -> Iterator[str]:
         log_config=None,
         access_log=False,
         lifespan="off",
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=MAX_FRAME_BYTES,
+        ws_max_queue=1,
+        ws_per_message_deflate=False,  # it would cost more than loopback carries
         server_header=False,
         http=connection_class(),
         timeout_graceful_shutdown=2,

@@ -1,0 +1,46 @@
+"""The HTTP API as one application: routes behind the guard, every error in one form."""
+
+from fastapi import FastAPI
+
+from headrace.serve.http.bodies import BoundedBodies
+from headrace.serve.http.errors import handle_errors
+from headrace.serve.http.guard import Guard, Limits
+from headrace.serve.http.permissions import Permissions
+from headrace.serve.http.routes import session, sql, system
+from headrace.serve.http.services import Services
+
+__all__ = ["OPENAPI", "make_app"]
+
+OPENAPI = "/v1/openapi.json"
+
+_ABOUT = """Tables that are kept up to date from event logs, and the logs themselves.
+
+Every answer about rows says the commit and the position in the log that it was read at. Send
+`Authorization: Bearer TOKEN`; an error is `{"error", "message"}`.
+"""
+
+
+def make_app(
+    services: Services,
+    permissions: Permissions,
+    *,
+    limits: Limits | None = None,
+    loopback: bool = True,
+) -> FastAPI:
+    """Return the application; `loopback`: it is served to this machine alone."""
+    app = FastAPI(
+        title="Headrace",
+        version="1",
+        description=_ABOUT,
+        openapi_url=OPENAPI,
+        docs_url=None,  # its page loads scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.services = services
+    app.state.permissions = permissions
+    for each in (system, session, sql):
+        app.include_router(each.router)
+    handle_errors(app)
+    app.add_middleware(BoundedBodies)
+    app.add_middleware(Guard, permissions=permissions, limits=limits, loopback=loopback)
+    return app
