@@ -7,7 +7,7 @@
     [store]   kind = "duckdb", path         default: .headrace/store.duckdb
     [engine]  the fields of `Settings`
     [spark]   master, and settings whose names begin with `spark.`
-    [serve]   port                          default: 0, any free one
+    [serve]   see `project/serving.py`
 
 Promises:
 - Every problem is reported at once, with its place.
@@ -30,6 +30,7 @@ from typing import Any
 from headrace.errors import DefinitionError, Location, Problem, UsageError
 from headrace.log.opening import EmbeddedPlace, KafkaPlace, LogPlace
 from headrace.log.secrets import VARIABLE, FromEnvironment
+from headrace.project.serving import SERVE_KEYS, ServeSettings, check_serve, serve_settings
 from headrace.project.settings import Settings
 
 __all__ = ["FILE", "Config", "not_readable", "not_text", "read_config", "runs_here"]
@@ -44,9 +45,14 @@ _KEYS: Mapping[str, Mapping[str, type]] = {
     "store": {"kind": str, "path": str},
     "engine": {entry.name: int for entry in fields(Settings)},
     "spark": {"master": str},
-    "serve": {"port": int},
+    "serve": SERVE_KEYS,
 }
-_TYPES = {str: "text", int: "a whole number", dict: "a section of its own"}
+_TYPES = {
+    str: "text",
+    int: "a whole number",
+    dict: "a section of its own",
+    bool: "true or false",
+}
 _OF_KIND = {"path": "embedded", "prefix": "kafka", "client": "kafka"}
 # They decide what an expression means, so they are part of every definition.
 _FIXED_SPARK = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
@@ -63,7 +69,7 @@ class Config:
     settings: Settings = field(default_factory=Settings)
     spark_master: str = "local[*]"
     spark_settings: Mapping[str, str] = field(default_factory=dict)
-    port: int = 0
+    serve: ServeSettings = field(default_factory=ServeSettings)
 
     @property
     def runtime(self) -> Path:
@@ -103,6 +109,9 @@ def read_config(folder: Path) -> Config:
     spark = {} if problems else _flatten(data.get("spark", {}))
     master = spark.pop("master", Config.spark_master)
     problems += _check_spark(text, spark)
+    if not problems:
+        serve = data.get("serve", {})
+        problems += check_serve(folder, serve, lambda section, key: _place(text, section, key))
     if problems:
         raise DefinitionError(problems)
     return Config(
@@ -113,7 +122,7 @@ def read_config(folder: Path) -> Config:
         settings=Settings(**data.get("engine", {})),
         spark_master=str(master),
         spark_settings={name: _text(value) for name, value in spark.items()},
-        port=data.get("serve", {}).get("port", 0),
+        serve=serve_settings(folder, data.get("serve", {})),
     )
 
 
@@ -143,7 +152,7 @@ def _fault(section: str, key: str, value: object) -> str | None:
             f"[{section}] has no setting {key!r}{_closest(key, keys)}; there are: {', '.join(keys)}"
         )
     wanted = keys[key]
-    if not isinstance(value, wanted) or isinstance(value, bool):
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
         return f"{key} takes {_TYPES[wanted]}, not {value!r}"
     if wanted is str and not str(value).strip():
         return f"{key} is empty; write a value or leave it out"
@@ -153,7 +162,7 @@ def _fault(section: str, key: str, value: object) -> str | None:
         return f"{section} kind {later}; write kind = {known}"
     if section == "engine" and isinstance(value, int) and value < 1:
         return f"{key} is {value}; write 1 or more"
-    if section == "serve" and isinstance(value, int) and not 0 <= value <= 65_535:
+    if key == "port" and isinstance(value, int) and not 0 <= value <= 65_535:
         return f"port is {value}; write 0 for any free port, or 1 to 65535"
     return None
 

@@ -2,6 +2,7 @@
 
     .headrace/engine.lock    held with flock; its text says who holds it: {"pid", "started"}
     .headrace/engine.json    {"pid", "url", "token", "started"}, for the owner's eyes only
+    .headrace/token          the owner's token, the same for every engine of the project
 
 Promises:
 - Of two engines one gets the lock; the other is told the first one's pid and start.
@@ -27,12 +28,14 @@ __all__ = [
     "Holder",
     "hold_engine_lock",
     "lock_holder",
+    "owner_token",
     "publish_address",
     "read_address",
 ]
 
 _LOCK = "engine.lock"
 _ADDRESS = "engine.json"
+_TOKEN_FILE = "token"
 # Whoever asks who holds the lock takes it for an instant; an engine waits that long.
 _PATIENCE_SECONDS = 1.0
 
@@ -139,3 +142,21 @@ def read_address(folder: Path) -> Address | None:
         return Address(**json.loads((folder / _ADDRESS).read_bytes()))
     except FileNotFoundError:
         return None
+
+
+def owner_token(folder: Path) -> str:
+    """Return the token of the project's owner; it is made once. Who holds the lock asks."""
+    path = folder / _TOKEN_FILE
+    try:
+        found = path.read_text().strip()
+    except FileNotFoundError:
+        found = ""
+    if not found:
+        found = secrets.token_urlsafe(32)
+        path.unlink(missing_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(found)
+            file.flush()
+            os.fsync(descriptor)
+    return found

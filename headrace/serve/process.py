@@ -12,8 +12,8 @@ Once for a machine, while the engine runs, an archive is made that the next star
 When definitions are edited, another engine takes the place of the one there is; the rest stays.
 """
 
+import hashlib
 import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -33,20 +33,23 @@ from headrace.observe.status import EngineStatus
 from headrace.project.config import Config
 from headrace.project.disk import Disk
 from headrace.project.folder import OpenProject
+from headrace.project.serving import ServeSettings
 from headrace.serve.access import plan_with, start_project_spark
 from headrace.serve.archiving import keeping_archive
 from headrace.serve.commits import Commits
 from headrace.serve.desk import StoreDesk
 from headrace.serve.http.app import make_app
+from headrace.serve.http.guard import Limits
 from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
 from headrace.serve.http.server import serve
 from headrace.serve.http.services import Services
-from headrace.serve.lock import Holder, hold_engine_lock, publish_address
+from headrace.serve.lock import Holder, hold_engine_lock, owner_token, publish_address
 from headrace.serve.starting import Stopped, unless_stopped
 from headrace.store.base import Store
 from headrace.store.opening import open_store
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
     from pyspark.sql import SparkSession
 
     from headrace.engine.engine import Engine
@@ -218,7 +221,7 @@ def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) 
         last_turns=lambda: served.engine.last_turns(),
         prepares_plans=config.prepares_plans,
     )
-    token = secrets.token_urlsafe(32)
+    token = owner_token(config.runtime)
     services = Services(
         desk,
         tools.log,
@@ -227,9 +230,34 @@ def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) 
         commits=served.commits,
         unready=served.unready,
     )
-    permissions = Permissions([TokenGrant.of(token, Grant("owner", Role.ADMIN))])
-    with (
-        serve(make_app(services, permissions), port=config.port) as url,
-        publish_address(config.runtime, url, holder, token),
-    ):
+    permissions = _permissions(config.serve, token)
+
+    def app(*, loopback: bool) -> "FastAPI":
+        return make_app(
+            services,
+            permissions,
+            limits=Limits(requests_per_second=config.serve.max_requests_per_second),
+            max_append_bytes=config.serve.max_body_mb << 20,
+            loopback=loopback,
+        )
+
+    with ExitStack() as stack:
+        is_plain = config.serve.is_loopback and config.serve.tls_certificate is None
+        url = stack.enter_context(serve(app(loopback=config.serve.is_loopback), config.serve))
+        # The owner's commands need neither a certificate nor a name that one was made for.
+        own = url if is_plain else stack.enter_context(serve(app(loopback=True)))
+        stack.enter_context(publish_address(config.runtime, own, holder, token))
         yield url
+
+
+def _permissions(settings: ServeSettings, token: str) -> Permissions:
+    """Return the grants of headrace.toml, and the owner's, who has the project's folder."""
+    grants = [TokenGrant.of(token, Grant("owner", Role.ADMIN))]
+    for each in settings.tokens:
+        grant = Grant(each.name, Role(each.role), each.expires_us)
+        grants.append(TokenGrant.of(each.token, grant))
+    anyone = None
+    if settings.client_role is not None:
+        anyone = Grant("certificate", Role(settings.client_role))
+    key = hashlib.sha256(f"sessions of {token}".encode()).digest()
+    return Permissions(grants, anyone=anyone, key=key)

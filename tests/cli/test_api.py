@@ -18,6 +18,7 @@ from headrace.errors import EngineError, QueryRefused, StoreError, Unreachable
 from headrace.log import EmbeddedLog
 from headrace.log.base import Log
 from headrace.model.definitions import Project
+from headrace.project.serving import ServeSettings
 from headrace.project.settings import Settings
 from headrace.serve.client import EngineClient
 from headrace.serve.desk import StoreDesk
@@ -59,7 +60,7 @@ def shared_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 @pytest.fixture(scope="module")
 def shared_url(shared_desk: Desk) -> Iterator[str]:
-    with serve(app_of(shared_desk), port=0) as url:
+    with serve(app_of(shared_desk)) as url:
         yield url
 
 
@@ -213,7 +214,7 @@ def test_a_port_that_is_taken_is_told(url: str, desk: Desk) -> None:
     taken = int(url.rpartition(":")[2])
     with (
         pytest.raises(EngineError, match=rf"127.0.0.1:{taken} cannot be served"),
-        serve(app_of(desk), port=taken),
+        serve(app_of(desk), ServeSettings(port=taken)),
     ):
         pass
 

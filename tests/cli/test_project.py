@@ -32,7 +32,7 @@ def test_defaults_stand_in_the_folder(tmp_path: Path) -> None:
     assert config.name == tmp_path.name
     assert config.log == EmbeddedPlace(tmp_path / ".headrace/log")
     assert config.store_path == tmp_path / ".headrace/store.duckdb"
-    assert (config.settings, config.spark_master, config.port) == (Settings(), "local[*]", 0)
+    assert (config.settings, config.spark_master, config.serve.port) == (Settings(), "local[*]", 0)
 
 
 def test_every_setting_is_read(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     assert config.settings == Settings(target_ms=250)
     assert config.spark_master == "local[1]"
     assert config.spark_settings == {"spark.driver.memory": "4g", "spark.ui.enabled": "true"}
-    assert config.port == 8123
+    assert config.serve.port == 8123
 
 
 def test_properties_for_kafka_are_passed_on(

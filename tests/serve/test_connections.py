@@ -49,7 +49,7 @@ def url(release: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[s
         await answer(scope, receive, send)
 
     permissions = Permissions([TokenGrant.of("t", Grant("owner", Role.ADMIN))])
-    with serve(Guard(app, permissions=permissions, limits=Limits(max_requests=3)), port=0) as url:
+    with serve(Guard(app, permissions=permissions, limits=Limits(max_requests=3))) as url:
         yield url
 
 
@@ -154,7 +154,7 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch: pytest.Monke
     async def take(taken: dict[str, str]) -> dict[str, str]:
         return taken
 
-    with serve(app, port=0) as url:
+    with serve(app) as url:
         head = (
             b"POST /sql HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
             b"Content-Length: 9\r\n\r\n{"

@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI
 
-from headrace.serve.http.bodies import BoundedBodies
+from headrace.serve.http.bodies import MAX_APPEND_BYTES, BoundedBodies
 from headrace.serve.http.errors import handle_errors
 from headrace.serve.http.guard import Guard, Limits
 from headrace.serve.http.permissions import Permissions
@@ -25,6 +25,7 @@ def make_app(
     permissions: Permissions,
     *,
     limits: Limits | None = None,
+    max_append_bytes: int = MAX_APPEND_BYTES,
     loopback: bool = True,
 ) -> FastAPI:
     """Return the application; `loopback`: it is served to this machine alone."""
@@ -41,6 +42,6 @@ def make_app(
     for each in (system, session, sql):
         app.include_router(each.router)
     handle_errors(app)
-    app.add_middleware(BoundedBodies)
+    app.add_middleware(BoundedBodies, max_append_bytes=max_append_bytes)
     app.add_middleware(Guard, permissions=permissions, limits=limits, loopback=loopback)
     return app

@@ -5,13 +5,18 @@
     admin     both, and what changes the engine: pause, resume, export
 
 Promises:
-- A token is compared in a time that does not depend on how much of it is right.
-- A session lives in memory, no longer than its token, and at most SESSION_SECONDS; of MAX_SESSIONS
-  the oldest goes first. Its id is not the token, and the token cannot be had from it.
+- A token is compared in a time that does not depend on how much of it is right; only its hash is
+  kept.
+- A session is a signed text: which token began it, and until when it holds. So it outlives a
+  restart of the engine, and ends with its token, which cannot be had from it.
+- A session that is logged out is not accepted again by this process. (Of MAX_ENDED the oldest is
+  forgotten; the browser has none of them any more.)
 """
 
+import base64
 import hashlib
 import hmac
+import json
 import secrets
 import threading
 import time
@@ -19,10 +24,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["MAX_SESSIONS", "SESSION_SECONDS", "Grant", "Permissions", "Role", "TokenGrant"]
+__all__ = ["SESSION_SECONDS", "Grant", "Permissions", "Role", "TokenGrant"]
 
 SESSION_SECONDS = 7 * 24 * 3600
-MAX_SESSIONS = 1_000
+MAX_ENDED = 10_000
 
 
 class Role(StrEnum):
@@ -70,7 +75,8 @@ def _now_us() -> int:
 class Permissions:
     """All grants of a server. Safe for several threads.
 
-    `anyone` is what a connection has without a token: where TLS has checked its certificate.
+    `anyone` is what a connection has without a token: where TLS has checked its certificate. `key`
+    signs sessions; without one, those of another process are not accepted.
     """
 
     def __init__(
@@ -78,31 +84,37 @@ class Permissions:
         tokens: Sequence[TokenGrant],
         *,
         anyone: Grant | None = None,
+        key: bytes | None = None,
         now_us: Callable[[], int] = _now_us,
     ) -> None:
         self._tokens = tuple(tokens)
         self._anyone = anyone
+        self._key = key or secrets.token_bytes(32)
         self._now_us = now_us
-        self._sessions: dict[bytes, Grant] = {}
+        self._ended: dict[str, None] = {}
         self._mutex = threading.Lock()
 
     def of_token(self, token: str) -> Grant | None:
         """Return what a token grants; None: it is unknown or has expired."""
-        given, found = _digest(token), None
-        for each in self._tokens:  # all of them, so that the time tells nothing
-            if hmac.compare_digest(given, each.digest):
-                found = each.grant
-        return found if found is not None and not self._has_expired(found) else None
+        return self._of_digest(_digest(token))
 
     def of_anyone(self) -> Grant | None:
         """Return what is granted without a token, if anything."""
         return self._anyone
 
     def of_session(self, session: str) -> Grant | None:
-        """Return what a session grants; None: it is unknown or has expired."""
+        """Return what a session grants; None: it is none of ours, or has ended."""
+        claims, _, signature = session.rpartition(".")
+        if not hmac.compare_digest(signature.encode(), self._sign(claims).encode()):
+            return None
         with self._mutex:
-            grant = self._sessions.get(_digest(session))
-        return grant if grant is not None and not self._has_expired(grant) else None
+            if session in self._ended:
+                return None
+        digest, expires_us = json.loads(base64.urlsafe_b64decode(claims))
+        found = self._of_digest(bytes.fromhex(digest))
+        if found is None or expires_us <= self._now_us():
+            return None
+        return Grant(found.name, found.role, expires_us)
 
     def log_in(self, token: str) -> tuple[str, Grant] | None:
         """Begin a session with a token; None: it is unknown or has expired."""
@@ -111,18 +123,27 @@ class Permissions:
             return None
         until_us = self._now_us() + SESSION_SECONDS * 1_000_000
         expires_us = until_us if found.expires_us is None else min(until_us, found.expires_us)
-        grant = Grant(found.name, found.role, expires_us)
-        session = secrets.token_urlsafe(32)
-        with self._mutex:
-            while len(self._sessions) >= MAX_SESSIONS:
-                del self._sessions[next(iter(self._sessions))]
-            self._sessions[_digest(session)] = grant
-        return session, grant
+        text = json.dumps([_digest(token).hex(), expires_us])
+        claims = base64.urlsafe_b64encode(text.encode()).decode()
+        session = f"{claims}.{self._sign(claims)}"
+        return session, Grant(found.name, found.role, expires_us)
 
     def log_out(self, session: str) -> None:
         """End a session."""
+        if self.of_session(session) is None:
+            return
         with self._mutex:
-            self._sessions.pop(_digest(session), None)
+            while len(self._ended) >= MAX_ENDED:
+                del self._ended[next(iter(self._ended))]
+            self._ended[session] = None
 
-    def _has_expired(self, grant: Grant) -> bool:
-        return grant.expires_us is not None and grant.expires_us <= self._now_us()
+    def _of_digest(self, digest: bytes) -> Grant | None:
+        found = None
+        for each in self._tokens:  # all of them, so that the time tells nothing
+            if hmac.compare_digest(digest, each.digest):
+                found = each.grant
+        expires_us = None if found is None else found.expires_us
+        return None if expires_us is not None and expires_us <= self._now_us() else found
+
+    def _sign(self, claims: str) -> str:
+        return hmac.new(self._key, b"session:" + claims.encode(), hashlib.sha256).hexdigest()

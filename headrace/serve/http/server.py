@@ -1,7 +1,8 @@
-"""Run an ASGI app on loopback in a thread of its own."""
+"""Run an ASGI app in a thread of its own, on loopback unless the settings say otherwise."""
 
 import logging
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from headrace.errors import EngineError
+from headrace.project.serving import ServeSettings
 from headrace.serve.http.connections import connection_class
 
 __all__ = ["serve"]
@@ -20,10 +22,11 @@ _START_SECONDS = 10.0
 
 
 @contextmanager
-def serve(app: ASGIApp, *, port: int) -> Iterator[str]:
-    """Serve on 127.0.0.1 and yield the URL; port 0 takes a free one. EngineError: it is taken."""
+def serve(app: ASGIApp, settings: ServeSettings | None = None) -> Iterator[str]:
+    """Serve and yield the URL. EngineError: the address is taken, or a certificate unreadable."""
+    settings = settings or ServeSettings()
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    listener = _listen(port)
+    listener = _listen(settings)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -36,7 +39,19 @@ def serve(app: ASGIApp, *, port: int) -> Iterator[str]:
         server_header=False,
         http=connection_class(),
         timeout_graceful_shutdown=2,
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
+        ssl_ca_certs=None if settings.tls_client_ca is None else str(settings.tls_client_ca),
+        ssl_cert_reqs=ssl.CERT_NONE if settings.tls_client_ca is None else ssl.CERT_REQUIRED,
     )
+    try:
+        config.load()
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        listener.close()
+        raise EngineError(
+            f"TLS cannot begin: {error}. tls_certificate, tls_key and tls_client_ca of [serve] "
+            f"must be files in PEM that belong together."
+        ) from error
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), name="serve", daemon=True)
     thread.start()
@@ -45,23 +60,37 @@ def serve(app: ASGIApp, *, port: int) -> Iterator[str]:
         if not thread.is_alive() or time.monotonic() > deadline:
             raise EngineError("the engine's HTTP server does not start; see the lines above")
         time.sleep(0.01)
+    scheme = "http" if settings.tls_certificate is None else "https"
     try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield f"{scheme}://{_host(settings.host)}:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()
         listener.close()
 
 
-def _listen(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def _host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _listen(settings: ServeSettings) -> socket.socket:
+    where = f"{_host(settings.host)}:{settings.port}"
+    try:
+        [family, kind, protocol, _, address], *_ = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM
+        )
+    except OSError as error:
+        raise EngineError(
+            f"{where} cannot be served: {error.strerror}; see [serve] host"
+        ) from error
+    listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind(("127.0.0.1", port))
+        listener.bind(address)
     except OSError as error:
         listener.close()
         raise EngineError(
-            f"127.0.0.1:{port} cannot be served: {error.strerror}. Set another [serve] port in "
+            f"{where} cannot be served: {error.strerror}. Set another [serve] port in "
             f"headrace.toml, or 0 for any free one."
         ) from error
     return listener
