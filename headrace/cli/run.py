@@ -78,7 +78,7 @@ def run(
 def _turn_once(served: "Served", stop: threading.Event, *, end_of_input: bool) -> None:
     from headrace.engine.running import run_engine
 
-    served.engine.on_turn = TurnLog(served.engine)
+    served.on_turn = TurnLog(served)
     run_engine(served.engine, stop, once=True, end_of_input=end_of_input)
     served.engine.keep_times()
 
@@ -92,8 +92,8 @@ def _turn_on(served: "Served", stop: threading.Event, *, watch: bool) -> None:
 
     watching = DefinitionsWatch(served, stop, applies=watch)
     watching.start()
+    served.on_turn = TurnLog(served)
     while True:
-        served.engine.on_turn = TurnLog(served.engine)
         run_engine(served.engine, watching.pause)
         served.engine.keep_times()
         edits = watching.take()
@@ -120,8 +120,8 @@ def _report_failed(engine: "Engine") -> bool:
 class TurnLog:
     """Logs every turn and, while the engine is behind, now and then how far."""
 
-    def __init__(self, engine: "Engine") -> None:
-        self._engine = engine
+    def __init__(self, served: "Served") -> None:
+        self._served = served
         self._said = time.monotonic()
         self._records = 0
 
@@ -144,10 +144,11 @@ class TurnLog:
             return
         rate = self._records / (now - self._said)
         self._said, self._records = now, 0
-        unit = self._engine.units.get(report.unit)
+        engine = self._served.engine
+        unit = engine.units.get(report.unit)
         if unit is None:
             return
-        ends = self._engine.planner.extents(unit)
+        ends = engine.planner.extents(unit)
         left = sum(ends[key].end_offset - unit.progress[key].offset for key in ends)
         if left > rate:  # more than a second behind
             extra = {

@@ -243,7 +243,11 @@ class Seed:
 
 @dataclass(frozen=True)
 class TurnReport:
-    """What one turn did, for people: the log line, status and the dashboard."""
+    """What one turn did, for people: the log line, status and the dashboard.
+
+    `newest_arrival_us` is when the last of its records came to the log. The ledger does not keep
+    it: None there, and where the log stamps no arrivals.
+    """
 
     unit: str
     turn: int
@@ -252,6 +256,7 @@ class TurnReport:
     late: int
     dead: int
     milliseconds: Mapping[str, float]
+    newest_arrival_us: int | None = None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from headrace.engine.gears.stamping import Stamper, gather
 from headrace.engine.spark.session import start_spark
 from headrace.engine.time.timekeeping import Timekeeper
 from headrace.engine.unit import Decoder
-from headrace.log.base import Log, Range
+from headrace.log.base import Extent, Log, Range
 from headrace.model.definitions import Stream, View
 from headrace.model.nodes import ARRIVAL
 from headrace.plan.shape import Shape, shapes_of
@@ -156,11 +156,13 @@ def measure_lateness(
     stream: Stream,
     views: Sequence[View] = (),
     *,
+    last_records: int | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Lateness:
     """Read a stream's topic to its end as it is now. `on_progress` hears offsets read, and all.
 
-    `views` are those whose losses are counted, if they read the stream.
+    `views` are those whose losses are counted, if they read the stream. With `last_records` about
+    so many are read, the last ones, and the clock begins with the first of them.
     """
     assert stream.event_time is not None
     time = Timekeeper(log)
@@ -182,6 +184,11 @@ def measure_lateness(
     counts = np.zeros(BUCKETS, np.int64)
     dead = unguarded = delay_us = done = 0
     extents = sorted(log.extents(stream.topic).items())
+    if last_records is not None:
+        share = max(1, last_records // max(1, len(extents)))
+        extents = [
+            (partition, Extent(max(first, end - share), end)) for partition, (first, end) in extents
+        ]
     total = sum(extent.end_offset - extent.first_offset for _, extent in extents)
     until = time.book.end_offset
     for partition, (first, end) in extents:

@@ -5,8 +5,10 @@ process or, when no engine runs, in the asker's own; `serve.client` asks a runni
 give the same names and numbers.
 """
 
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -19,6 +21,7 @@ from headrace.plan.explain import explain_view
 from headrace.plan.stages import Pipeline, tables_of
 from headrace.project.disk import Disk
 from headrace.project.settings import Settings
+from headrace.serve.commits import Commits
 from headrace.serve.http.values import answer_to_json
 from headrace.serve.missing import explain_missing
 from headrace.store.base import MAX_ROWS, Store
@@ -27,6 +30,7 @@ from headrace.store.opening import describe_table
 __all__ = ["MAX_ANSWER_BYTES", "Desk", "StoreDesk"]
 
 MAX_ANSWER_BYTES = 64 << 20
+_STATUS_SECONDS = 1.0
 
 Json = dict[str, Any]
 
@@ -55,6 +59,14 @@ class Desk(Protocol):
         ...
 
 
+class _Kept(NamedTuple):
+    """A status, and the commits that were counted when it was taken."""
+
+    commits: int
+    at: float
+    status: Json
+
+
 class StoreDesk:
     """Answers from log and store."""
 
@@ -70,6 +82,7 @@ class StoreDesk:
         engine: EngineStatus | None = None,
         last_turns: Callable[[], Mapping[str, TurnReport]] = dict,
         prepares_plans: bool = True,
+        commits: Commits | None = None,
     ) -> None:
         self._project = project
         self._log = log
@@ -80,11 +93,31 @@ class StoreDesk:
         self._engine = engine
         self._last_turns = last_turns
         self._prepares_plans = prepares_plans
+        self._commits = commits
+        self._kept: _Kept | None = None
+        self._status_lock = threading.Lock()
 
     def status(self) -> Json:
-        """Return what is going on."""
+        """Return what is going on; inside of an engine, worked out once for a commit.
+
+        Also once a second, since the log's ends and the files move between commits.
+        """
+        if self._commits is None:
+            return self._take_status()
+        with self._status_lock:
+            count, now = self._commits.count, time.monotonic()
+            kept = self._kept
+            if kept is None or kept.commits != count or now > kept.at + _STATUS_SECONDS:
+                kept = self._kept = _Kept(count, now, self._take_status())
+            return kept.status
+
+    def pipelines(self) -> Sequence[Pipeline]:
+        """Return what the turns of all units do."""
+        return self._pipelines()
+
+    def _take_status(self) -> Json:
         with self._store.open() as snapshot:
-            return take_status(
+            status = take_status(
                 self._project,
                 snapshot,
                 self._log,
@@ -93,6 +126,7 @@ class StoreDesk:
                 engine=self._engine,
                 definitions=find_drift(self._disk, snapshot) if self._disk else None,
             ).to_json()
+            return {**status, "commit": snapshot.commits(), "taken_us": time.time_ns() // 1000}
 
     def sql(self, sql: str, *, max_rows: int = MAX_ROWS) -> Json:
         """Answer one reading statement. QueryRefused: not one, or past its limits."""

@@ -35,7 +35,7 @@ __all__ = [
 
 _LOCK = "engine.lock"
 _ADDRESS = "engine.json"
-_TOKEN_FILE = "token"
+_TOKEN_FILE = "token"  # noqa: S105 - its name, not a token
 # Whoever asks who holds the lock takes it for an instant; an engine waits that long.
 _PATIENCE_SECONDS = 1.0
 

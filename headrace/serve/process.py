@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from headrace.engine.reach import Reach
 from headrace.engine.spark.classes import OPTIONS
 from headrace.errors import DefinitionError, StoreBusy, Unreachable
-from headrace.ledger.entries import MAIN, HoldingState
+from headrace.ledger.entries import MAIN, HoldingState, TurnReport
 from headrace.log.base import Log
 from headrace.log.opening import open_log
 from headrace.model.definitions import Project
@@ -45,6 +45,7 @@ from headrace.serve.http.server import serve
 from headrace.serve.http.services import Services
 from headrace.serve.lock import Holder, hold_engine_lock, owner_token, publish_address
 from headrace.serve.starting import Stopped, unless_stopped
+from headrace.serve.turns import Turns
 from headrace.store.base import Store
 from headrace.store.opening import open_store
 
@@ -69,6 +70,8 @@ class Served:
         self.config = config
         self.disk = Disk(config)
         self.commits = Commits()
+        self.turns = Turns()
+        self.on_turn: Callable[[TurnReport], None] = lambda _: None
         self.engine: Engine
         self._log = log
         self._store = store
@@ -87,6 +90,7 @@ class Served:
             engine.close()
             raise
         engine.emitting.on_commit = self.commits.note
+        engine.on_turn = self._note_turn
         self.engine = engine
         self.commits.note()
 
@@ -116,6 +120,10 @@ class Served:
         """Return how the definitions on disk differ from those that the ledger holds."""
         with self._store.open() as snapshot:
             return find_drift(self.disk, snapshot)
+
+    def _note_turn(self, report: TurnReport) -> None:
+        self.turns.note(report)
+        self.on_turn(report)
 
     def unready(self) -> str | None:
         """Return which views are not live yet, as a sentence; None: all are."""
@@ -220,6 +228,7 @@ def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) 
         engine=EngineStatus(holder.pid, holder.started, watches),
         last_turns=lambda: served.engine.last_turns(),
         prepares_plans=config.prepares_plans,
+        commits=served.commits,
     )
     token = owner_token(config.runtime)
     services = Services(
@@ -228,6 +237,7 @@ def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) 
         tools.store,
         project=lambda: served.engine.project,
         commits=served.commits,
+        turns=served.turns,
         unready=served.unready,
     )
     permissions = _permissions(config.serve, token)

@@ -131,11 +131,13 @@ class Summary:
     dead: SideRecords
     end: Clock  # at the end of the range
     lateness: Mapping[int, int] = field(default_factory=dict)  # bucket to records, if it is learnt
+    newest_arrival_us: int | None = None  # None: no record, or the log stamped none
 
     def to_bytes(self) -> bytes:
         """Return the summary as bytes, to travel through Spark."""
         counts = [self.read, self.accepted, self.duplicate, self.unguarded]
         head = [self.stream, *self.range.partition, *self.range[1:], *counts]
+        head.append(self.newest_arrival_us)
         table = pa.table({"offset": self.dead.offsets, "reason": self.dead.reasons})
         table = table.replace_schema_metadata(
             {"summary": json.dumps([*head, [*self.lateness.items()], *self.end])}
@@ -152,11 +154,11 @@ class Summary:
         raise_failure(table)
         head = json.loads(table.schema.metadata[b"summary"])
         stream, topic, partition, start, end = head[:5]
-        read, accepted, duplicate, unguarded, lateness = head[5:10]
+        read, accepted, duplicate, unguarded, newest_us, lateness = head[5:11]
         dead = SideRecords(table["offset"].combine_chunks(), table["reason"].combine_chunks())
         range = Range(Partition(topic, partition), start, end)
         counts = read, accepted, duplicate, unguarded
-        return Summary(stream, range, *counts, dead, Clock(*head[10:]), dict(lateness))
+        return Summary(stream, range, *counts, dead, Clock(*head[11:]), dict(lateness), newest_us)
 
 
 def raise_failure(told: pa.Table) -> None:
@@ -212,6 +214,7 @@ class Stamper:
         self._marks = list(marks)
         self._duplicates = duplicates
         self._read = self._accepted = self._duplicate = self._unguarded = 0
+        self._newest_us: int | None = None
         self._lateness = np.zeros(BUCKETS, np.int64)
         self._dead: list[SideRecords] = []
         self._schema = input_schema(decoder)
@@ -224,6 +227,8 @@ class Stamper:
             offsets = records["offset"].take(decoded.dead).combine_chunks()
             self._dead.append(SideRecords(offsets, decoded.reasons))
         self._read += records.num_rows
+        if (arrival_us := pc.max(records["arrival"].cast(pa.int64())).as_py()) is not None:
+            self._newest_us = max(arrival_us, self._newest_us or arrival_us)
         return decoded
 
     def stamp(self, records: pa.Table, decoded: Decoded) -> pa.RecordBatch:
@@ -282,7 +287,7 @@ class Stamper:
         end = self._clock.marked(self._marks)
         buckets = np.flatnonzero(self._lateness)
         lateness = dict(zip(buckets.tolist(), self._lateness[buckets].tolist(), strict=True))
-        return Summary(self.stream.name, self._range, *counts, dead, end, lateness)
+        return Summary(self.stream.name, self._range, *counts, dead, end, lateness, self._newest_us)
 
     def _stamp(self, records: pa.Table, decoded: Decoded, readable: np.ndarray) -> np.ndarray:
         """Return the watermarks of a batch, and move the clock over it."""

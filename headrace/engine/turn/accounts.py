@@ -89,6 +89,14 @@ class Accounts:
             sum(outcome.late_records for outcome in self._outcomes.values()),
             dead + sum(outcome.dead_count for outcome in self._outcomes.values()),
             dict(milliseconds),
+            max(
+                (
+                    summary.newest_arrival_us
+                    for summary in self._summaries
+                    if summary.newest_arrival_us is not None
+                ),
+                default=None,
+            ),
         )
         # A unit that is left without a view to fold stays where it is: the view will read this
         # range again.

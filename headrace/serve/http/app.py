@@ -5,9 +5,10 @@ from fastapi import FastAPI
 from headrace.serve.http.bodies import MAX_APPEND_BYTES, BoundedBodies
 from headrace.serve.http.errors import handle_errors
 from headrace.serve.http.guard import Guard, Limits
+from headrace.serve.http.metrics import Metrics
 from headrace.serve.http.permissions import Permissions
-from headrace.serve.http.routes import session, sql, system
-from headrace.serve.http.services import Services
+from headrace.serve.http.routes import definitions, session, sql, system
+from headrace.serve.http.services import Services, full_status
 
 __all__ = ["OPENAPI", "make_app"]
 
@@ -39,7 +40,8 @@ def make_app(
     )
     app.state.services = services
     app.state.permissions = permissions
-    for each in (system, session, sql):
+    app.state.metrics = Metrics(services.turns, lambda: full_status(services))
+    for each in (system, session, definitions, sql):
         app.include_router(each.router)
     handle_errors(app)
     app.add_middleware(BoundedBodies, max_append_bytes=max_append_bytes)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from fastapi import Request
 from fastapi.requests import HTTPConnection
@@ -10,9 +11,10 @@ from headrace.log.base import Log
 from headrace.model.definitions import Project
 from headrace.serve.commits import Commits
 from headrace.serve.desk import StoreDesk
+from headrace.serve.turns import Turns
 from headrace.store.base import Store
 
-__all__ = ["Services", "services_of"]
+__all__ = ["Services", "full_status", "services_of"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class Services:
     store: Store
     project: Callable[[], Project]
     commits: Commits = field(default_factory=Commits)
+    turns: Turns = field(default_factory=Turns)
     unready: Callable[[], str | None] = lambda: None
     figures: Callable[[], Mapping[str, int]] = dict  # of the server itself, for status
 
@@ -35,3 +38,8 @@ def services_of(connection: HTTPConnection | Request) -> Services:
     """Return the services that a request is answered from."""
     services: Services = connection.app.state.services
     return services
+
+
+def full_status(services: Services) -> dict[str, Any]:
+    """Return what is going on, with the server's own figures."""
+    return {**services.desk.status(), "serving": dict(services.figures())}

@@ -1,15 +1,18 @@
 """Whether the engine lives, is ready, and what is going on."""
 
-from typing import Any
+from dataclasses import asdict
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from headrace.serve.http.errors import ERRORS
 from headrace.serve.http.guard import needs
+from headrace.serve.http.metrics import CONTENT_TYPE, Metrics
 from headrace.serve.http.permissions import Role
-from headrace.serve.http.services import services_of
+from headrace.serve.http.services import full_status, services_of
+from headrace.serve.turns import MAX_TURNS
 
 __all__ = ["router"]
 
@@ -35,12 +38,32 @@ async def readyz(request: Request) -> JSONResponse:
 @router.get("/v1/status", summary="What is going on", dependencies=_READS)
 async def status(request: Request) -> dict[str, Any]:
     """Return streams, views, sinks, units and bounds, as `headrace status --json` does."""
-    services = services_of(request)
-    found = await run_in_threadpool(services.desk.status)
-    return {**found, "serving": dict(services.figures())}
+    return await run_in_threadpool(full_status, services_of(request))
 
 
-@router.get("/v1/explain", summary="How views are computed", dependencies=_READS)
-async def explain(request: Request) -> list[dict[str, Any]]:
-    """Return the plan of every view, as `headrace explain --json` does."""
-    return await run_in_threadpool(services_of(request).desk.explain)
+@router.get("/v1/turns", summary="The last turns", dependencies=_READS)
+async def turns(
+    request: Request,
+    unit: Annotated[str | None, Query(description="of this unit alone")] = None,
+    last: Annotated[int, Query(ge=1, le=MAX_TURNS)] = 120,
+) -> dict[str, list[dict[str, Any]]]:
+    """Return what the last turns did and how long each step took, newest first."""
+    found = services_of(request).turns.last(last, unit)
+    return {
+        "turns": [
+            {**asdict(each.report), "ended_us": each.ended_us, "fresh_ms": each.fresh_ms}
+            for each in found
+        ]
+    }
+
+
+@router.get(
+    "/metrics",
+    summary="Metrics for Prometheus",
+    dependencies=_READS,
+    response_class=PlainTextResponse,
+)
+async def metrics(request: Request) -> Response:
+    """Return all metrics in Prometheus' text format."""
+    found: Metrics = request.app.state.metrics
+    return Response(await run_in_threadpool(found.text), media_type=CONTENT_TYPE)
