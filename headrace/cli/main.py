@@ -11,6 +11,7 @@ import typer
 
 from headrace.cli.ask import audit, explain
 from headrace.cli.check import check
+from headrace.cli.dashboard import dashboard
 from headrace.cli.demo.command import demo
 from headrace.cli.graph import graph
 from headrace.cli.init import init
@@ -79,6 +80,7 @@ for command in (
     tail,
     sql,
     status,
+    dashboard,
     lateness,
     audit,
     explain,

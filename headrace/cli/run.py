@@ -62,7 +62,12 @@ def run(
     with showing_places(folder), heed_interrupts() as interrupts:
         try:
             with serving(
-                opened, interrupts.stop, tell=logger.info, patient=not once, watches=watch
+                opened,
+                interrupts.stop,
+                tell=logger.info,
+                patient=not once,
+                watches=watch,
+                shows_link=sys.stderr.isatty(),  # a file of logs is no place for a token
             ) as served:
                 if once:
                     _turn_once(served, interrupts.stop, end_of_input=end_of_input)

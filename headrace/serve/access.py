@@ -21,7 +21,14 @@ from headrace.store.opening import open_store
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["open_desk", "plan_definitions", "plan_on_disk", "plan_with", "running_engine"]
+__all__ = [
+    "dashboard_link",
+    "open_desk",
+    "plan_definitions",
+    "plan_on_disk",
+    "plan_with",
+    "running_engine",
+]
 
 # An engine that is starting needs some seconds for Spark before it answers.
 START_SECONDS = 30.0
@@ -115,3 +122,8 @@ def start_project_spark(config: Config) -> "SparkSession":
     from headrace.engine.spark.session import start_spark  # takes a second to load
 
     return start_spark(master=config.spark_master, settings=config.spark_settings)
+
+
+def dashboard_link(url: str, token: str) -> str:
+    """Return a link that opens the dashboard; browsers send no server what stands behind #."""
+    return f"{url}/#token={token}"

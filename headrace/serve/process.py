@@ -34,7 +34,7 @@ from headrace.project.config import Config
 from headrace.project.disk import Disk
 from headrace.project.folder import OpenProject
 from headrace.project.serving import ServeSettings
-from headrace.serve.access import plan_with, start_project_spark
+from headrace.serve.access import dashboard_link, plan_with, start_project_spark
 from headrace.serve.archiving import keeping_archive
 from headrace.serve.commits import Commits
 from headrace.serve.desk import StoreDesk
@@ -148,12 +148,14 @@ def serving(
     tell: Callable[[str], None] = lambda _: None,
     patient: bool = True,
     watches: bool = False,
+    shows_link: bool = False,
 ) -> Iterator[Served]:
     """Start a project's engine and serve its API; `tell` hears what is being done.
 
     A log out of reach is waited for, unless not `patient`: Unreachable. EngineRunning,
     DefinitionError, StoreBusy, JavaMissing, AccessDenied. Stopped: `stop` was set on the way.
-    `watches` tells others that edits are applied, which the caller does.
+    `watches` tells others that edits are applied, which the caller does. With `shows_link` a link
+    to the dashboard is told, which lets in whoever has it.
     """
     config = opened.config
     with ExitStack() as stack:
@@ -176,6 +178,8 @@ def serving(
         if stop.is_set():
             raise Stopped
         tell(f"serving {config.name} on {url}")
+        if shows_link:
+            tell(f"dashboard: {dashboard_link(url, owner_token(config.runtime))}")
         with keeping_archive(os.environ.get(OPTIONS, "")) if patient else nullcontext():
             yield served
 

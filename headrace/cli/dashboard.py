@@ -1,0 +1,37 @@
+"""`headrace dashboard`: the link that opens the running engine's dashboard."""
+
+from typing import Annotated
+
+import typer
+
+from headrace.cli.folder import ProjectOption, find_config
+from headrace.cli.output import JsonOption, note, show_json, show_text
+from headrace.errors import Unreachable
+
+__all__ = ["dashboard"]
+
+
+def dashboard(
+    project: ProjectOption = None,
+    browse: Annotated[
+        bool, typer.Option("--open", help="Open it in this machine's browser.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Print the link to the dashboard; it lets whoever has it in, so keep it to yourself."""
+    config = find_config(project)
+    from headrace.serve.access import dashboard_link, running_engine
+
+    address = running_engine(config)
+    if address is None:
+        raise Unreachable(f"{config.folder}: no engine runs; start one with `headrace run`")
+    link = dashboard_link(address.url, address.token)
+    if json:
+        show_json({"link": link})
+    else:
+        show_text(link)
+    if browse:
+        import webbrowser
+
+        if not webbrowser.open(link):
+            note("this machine has no browser that could be started; open the link elsewhere")
