@@ -11,6 +11,7 @@ import typer
 
 from headrace.cli.ask import audit, explain
 from headrace.cli.check import check
+from headrace.cli.control import pause, resume
 from headrace.cli.dashboard import dashboard
 from headrace.cli.demo.command import demo
 from headrace.cli.graph import graph
@@ -81,6 +82,8 @@ for command in (
     sql,
     status,
     dashboard,
+    pause,
+    resume,
     lateness,
     audit,
     explain,

@@ -298,7 +298,7 @@ class Engine:
     ) -> TurnReport | None:
         """Take one turn of a unit; None when it has nothing to read."""
         with self._watching(), unit.lock:
-            if unit.state is HoldingState.FAILED or unit.name not in self.units:
+            if unit.state.stands_still or unit.name not in self.units:
                 return None
             report = None
             while report is None:
@@ -334,7 +334,7 @@ class Engine:
             # Also when the turn was committed and then could not publish.
             gone = [fold for fold in folds if fold not in unit.folds]
             if gone:
-                self._open_asides(unit, gone)
+                self.open_asides(unit, gone)
 
     @contextmanager
     def _share_of(self, unit: Unit, gear: str) -> Iterator[None]:
@@ -353,7 +353,8 @@ class Engine:
             self.planner.marking.forget()
             raise
 
-    def _open_asides(self, unit: Unit, folds: Sequence[Fold]) -> None:
+    def open_asides(self, unit: Unit, folds: Sequence[Fold]) -> None:
+        """Open the units of views that have left one, as the ledger says."""
         with self.tools.store.open() as snapshot:
             held = {(h.name, h.version): h for h in snapshot.holdings() if h.kind == "view"}
             for table in tables_of(folds):
@@ -443,7 +444,7 @@ class Engine:
         time_offset = self.units[MAIN].time_offset
         return (
             all(
-                unit.state is HoldingState.FAILED
+                unit.state.stands_still
                 or (
                     (unit.name == MAIN or stays_apart(unit, self._wanted))
                     and unit.time_offset == time_offset

@@ -7,7 +7,7 @@ from headrace.engine.reach import Reach
 from headrace.engine.unit import Unit
 from headrace.engine.waiting import Waiting
 from headrace.errors import Unreachable
-from headrace.ledger.entries import MAIN, HoldingState, TurnReport
+from headrace.ledger.entries import MAIN, TurnReport
 
 __all__ = ["run_engine"]
 
@@ -102,7 +102,7 @@ def _follow_new_units(
     for name in [name for name, thread in followers.items() if not thread.is_alive()]:
         del followers[name]
     for unit in list(engine.units.values()):
-        waits = unit.name != MAIN and unit.state is not HoldingState.FAILED
+        waits = unit.name != MAIN and not unit.state.stands_still
         if waits and unit.name not in followers:
             thread = threading.Thread(
                 target=_follow,
@@ -123,7 +123,7 @@ def _follow(
 ) -> None:
     try:
         with waiting.waits_of(unit):
-            while not stop.is_set() and unit.state is not HoldingState.FAILED:
+            while not stop.is_set() and not unit.state.stands_still:
                 if unit.name not in engine.units:
                     return  # its successor was swapped in
                 report = _turn(engine, unit, reach)

@@ -111,6 +111,12 @@ class HoldingState(StrEnum):
     LIVE = "live"
     BUILDING = "building"
     FAILED = "failed"
+    PAUSED = "paused"
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether it takes no turns until somebody does something about it."""
+        return self in (HoldingState.FAILED, HoldingState.PAUSED)
 
 
 @dataclass(frozen=True)

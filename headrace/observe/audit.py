@@ -335,10 +335,15 @@ def _unread(unit: Position, ends: Mapping[Partition, int]) -> Iterator[str]:
 
 
 def _why_unread(unit: Position, them: str) -> str:
-    failed = [held for held in unit.holdings if held.state is HoldingState.FAILED]
-    if not failed:
+    standing = [held for held in unit.holdings if held.state.stands_still]
+    if not standing:
         return f"Let `headrace run` read {them}, and audit again."
-    return " ".join(f"View {held.name} failed: {held.reason}" for held in failed)
+    return " ".join(
+        f"View {held.name} is paused; `headrace resume {held.name}` lets it go on."
+        if held.state is HoldingState.PAUSED
+        else f"View {held.name} failed: {held.reason}"
+        for held in standing
+    )
 
 
 def _ends(unit: Position) -> dict[Partition, int]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
+from urllib.parse import quote
 
 import httpx
 import pyarrow as pa
@@ -65,6 +66,10 @@ class EngineClient:
                 raise _to_error(response.json())
             for chunk in response.iter_bytes():
                 sink.write(chunk)
+
+    def control(self, kind: str, name: str, action: str) -> dict[str, Any]:
+        """Pause or resume a view or a sink. UsageError: there is no such thing."""
+        return dict(self._ask("POST", f"/v1/{kind}s/{quote(name, safe='')}/{action}"))
 
     def close(self) -> None:
         """Let go of the connection."""

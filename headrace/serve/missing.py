@@ -54,6 +54,11 @@ def _explain(held: Holding, holdings: list[Holding]) -> str:
             f"the view {held.name} has no table: it failed before it was built: {held.reason} "
             f"Correct the cause and restart the engine: `headrace run`."
         )
+    if held.state is HoldingState.PAUSED:
+        return (
+            f"the view {held.name} has no table yet: it was paused before it was built. "
+            f"`headrace resume {held.name}` lets it go on."
+        )
     return (
         f"the view {held.name} has no table yet: it is being built from the log. "
         f"`headrace status {held.name}` shows how far it is."

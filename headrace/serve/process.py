@@ -125,6 +125,20 @@ class Served:
         self.turns.note(report)
         self.on_turn(report)
 
+    def pause_view(self, name: str) -> None:
+        """Pause a view when its turn under way has ended. UsageError."""
+        from headrace.engine.versions.pausing import pause_view
+
+        pause_view(self.engine, name)
+        self.commits.note()
+
+    def resume_view(self, name: str) -> None:
+        """Let a paused view go on. UsageError, PositionLost."""
+        from headrace.engine.versions.pausing import resume_view
+
+        resume_view(self.engine, name)
+        self.commits.note()
+
     def unready(self) -> str | None:
         """Return which views are not live yet, as a sentence; None: all are."""
         with self._store.open() as snapshot:
@@ -240,6 +254,7 @@ def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) 
         tools.log,
         tools.store,
         project=lambda: served.engine.project,
+        control=served,
         commits=served.commits,
         turns=served.turns,
         unready=served.unready,

@@ -27,6 +27,7 @@ from headrace.ledger.entries import (
     PlannedTurn,
     Progress,
     Seed,
+    SetAside,
     StreamPartition,
     TurnReport,
     WrittenBy,
@@ -336,6 +337,10 @@ class Store(Protocol):
         `tables` are those that readers see, by view: a new sink begins with all rows of its own.
         All that sinks were to be told before must be published.
         """
+        ...
+
+    def set_aside(self, epoch: int, unit: str, asides: Sequence[SetAside]) -> None:
+        """Move views out of a unit to their own, at its position. EngineFenced."""
         ...
 
     def begin_publishing(self, topics: Sequence[str]) -> None:

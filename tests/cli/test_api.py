@@ -12,6 +12,7 @@ from typing import BinaryIO
 import httpx
 import pytest
 from fastapi import FastAPI
+from serving_store import NoEngine
 
 from cli.refused import REFUSED
 from headrace.errors import EngineError, QueryRefused, StoreError, Unreachable
@@ -65,7 +66,9 @@ def shared_url(shared_desk: Desk) -> Iterator[str]:
 
 
 def app_of(desk: Desk) -> FastAPI:
-    services = Services(desk, desk.log, desk.store, project=lambda: Project((), ()))
+    services = Services(
+        desk, desk.log, desk.store, project=lambda: Project((), ()), control=NoEngine()
+    )
     return make_app(services, Permissions([TokenGrant.of(TOKEN, Grant("owner", Role.ADMIN))]))
 
 

@@ -17,7 +17,7 @@ from headrace.engine.turn.emitting import NEVER_US
 from headrace.engine.turn.outset import Outset, passed, set_out, with_marks
 from headrace.engine.turn.ranges import backlog, check_position, plan_ranges
 from headrace.engine.unit import Unit, UnitStream
-from headrace.ledger.entries import MAIN, HoldingState, PlannedTurn, Progress, StreamPartition
+from headrace.ledger.entries import MAIN, PlannedTurn, Progress, StreamPartition
 from headrace.log.base import Extent, Log, Partition
 from headrace.log.names import TIME_TOPIC
 from headrace.model.definitions import Stream
@@ -84,7 +84,7 @@ class Planner:
         planned = self._store.journalled(unit.name)
         if planned is not None:
             self.marking.reached(planned)
-        if unit.state is HoldingState.FAILED:
+        if unit.state.stands_still:
             return
         self.extents(unit)
         for source in unit.streams.values():

@@ -8,7 +8,7 @@ views, and with a new version of a stream come the views over it, which must be 
 from collections.abc import Collection, Iterable, Mapping
 
 from headrace.engine.unit import Unit
-from headrace.ledger.entries import MAIN, HoldingState, StreamPartition
+from headrace.ledger.entries import MAIN, StreamPartition
 from headrace.plan.stages import Fold
 from headrace.plan.tables import Table
 
@@ -29,12 +29,12 @@ Wanted = Collection[tuple[str, str]]
 def stays_apart(unit: Unit, wanted: Wanted) -> bool:
     """Whether a unit goes on by itself, level or not.
 
-    It failed; or it has to search for many records that fail; or its version is an old one that
-    was set aside, which goes when its successor comes.
+    It failed or is paused; or it has to search for many records that fail; or its version is an old
+    one that was set aside, which goes when its successor comes.
     """
     brings_stream = any(source.owned for source in unit.streams.values())
     return (
-        unit.state is HoldingState.FAILED
+        unit.state.stands_still
         or (unit.failing and not brings_stream)
         or any((fold.name, fold.version) not in wanted for fold in unit.folds)
     )
@@ -57,15 +57,15 @@ def replaced_by(unit: Unit, units: Units) -> list[Unit]:
 def built_along(unit: Unit, units: Units, wanted: Wanted) -> list[Unit]:
     """Return the units that build views over a stream that a unit brings.
 
-    Readers see them when it is swapped in, so they have to be built by then; one that failed, or
-    that searches for many records that fail, is seen as it stands.
+    Readers see them when it is swapped in, so they have to be built by then; one that failed or is
+    paused, or that searches for many records that fail, is seen as it stands.
     """
     brought = {source.owner for source in unit.streams.values() if source.owned}
     return [
         other
         for other in units.values()
         if other is not unit
-        and other.state is not HoldingState.FAILED
+        and not other.state.stands_still
         and not other.failing
         and any(
             (fold.name, fold.version) in wanted and other.streams[fold.stream.name].owner in brought

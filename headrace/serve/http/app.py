@@ -7,7 +7,7 @@ from headrace.serve.http.errors import handle_errors
 from headrace.serve.http.guard import Guard, Limits
 from headrace.serve.http.metrics import Metrics
 from headrace.serve.http.permissions import Permissions
-from headrace.serve.http.routes import definitions, session, sql, system
+from headrace.serve.http.routes import control, definitions, session, sql, system
 from headrace.serve.http.services import Services, full_status
 
 __all__ = ["OPENAPI", "make_app"]
@@ -41,7 +41,7 @@ def make_app(
     app.state.services = services
     app.state.permissions = permissions
     app.state.metrics = Metrics(services.turns, lambda: full_status(services))
-    for each in (system, session, definitions, sql):
+    for each in (system, session, definitions, sql, control):
         app.include_router(each.router)
     handle_errors(app)
     app.add_middleware(BoundedBodies, max_append_bytes=max_append_bytes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import Request
 from fastapi.requests import HTTPConnection
@@ -14,7 +14,19 @@ from headrace.serve.desk import StoreDesk
 from headrace.serve.turns import Turns
 from headrace.store.base import Store
 
-__all__ = ["Services", "full_status", "services_of"]
+__all__ = ["Control", "Services", "full_status", "services_of"]
+
+
+class Control(Protocol):
+    """What changes how the engine works. UsageError: there is no such view."""
+
+    def pause_view(self, name: str) -> None:
+        """Pause a view."""
+        ...
+
+    def resume_view(self, name: str) -> None:
+        """Let a paused view go on."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -28,6 +40,7 @@ class Services:
     log: Log
     store: Store
     project: Callable[[], Project]
+    control: Control
     commits: Commits = field(default_factory=Commits)
     turns: Turns = field(default_factory=Turns)
     unready: Callable[[], str | None] = lambda: None

@@ -24,6 +24,7 @@ from headrace.ledger.entries import (
     PlannedTurn,
     Progress,
     Seed,
+    SetAside,
     StreamPartition,
     StreamRange,
     TurnReport,
@@ -54,6 +55,7 @@ from headrace.store.duckdb.versions import (
     hold_versions,
     join_main,
     read_clock,
+    set_aside,
 )
 
 __all__ = ["DuckDBStore"]
@@ -201,6 +203,13 @@ class DuckDBStore:
         with self._keeping.changing(), self._file.transaction():
             self._check_epoch(epoch)
             self._keeping.set_followers(followers, tables)
+
+    def set_aside(self, epoch: int, unit: str, asides: Sequence[SetAside]) -> None:
+        """Move views out of a unit to their own, at its position. EngineFenced."""
+        with self._file.transaction():
+            self._check_epoch(epoch)
+            for aside in asides:
+                set_aside(self._file, unit, aside)
 
     def begin_publishing(self, topics: Sequence[str]) -> None:
         """Note that sinks which are told of several commits as one are on their way to this one."""

@@ -8,7 +8,7 @@ import time
 import pyarrow as pa
 import pytest
 
-from headrace.errors import QueryRefused, StoreError
+from headrace.errors import EngineFenced, QueryRefused, StoreError
 from headrace.ledger.entries import (
     MAIN,
     HoldingState,
@@ -202,6 +202,22 @@ class ReadingContract(StoreSuite):
             assert holding(bad) in snapshot.holdings()
             assert snapshot.units() == {MAIN: 2}
             assert snapshot.query("SELECT _events AS n FROM bad").to_pylist() == [{"n": 2}]
+
+    def test_a_paused_view_is_set_aside_where_its_unit_stands(self, store: Store) -> None:
+        other, paused = counts("other"), counts("paused")
+        epoch = self.begin(store, other, paused)
+        both = {table: (delta(table, ("a", 1, 1, 1, 1)),) for table in (other, paused)}
+        store.commit(turn_of(planned(epoch, 1), both))
+        aside = SetAside("paused", "v1", "", HoldingState.PAUSED)
+        with pytest.raises(EngineFenced):
+            store.set_aside(epoch - 1, MAIN, [aside])
+        store.set_aside(epoch, MAIN, [aside])
+        store.commit(turn_of(planned(epoch, 2), {other: both[other]}))
+        with store.open() as snapshot:
+            unit = "view:paused@v1"
+            assert holding(paused, unit, state=HoldingState.PAUSED) in snapshot.holdings()
+            assert snapshot.progress(unit) == {PARTITION_0: Progress(10, Clock(10_000, 10_000))}
+            assert snapshot.progress(MAIN) == {PARTITION_0: Progress(20, Clock(20_000, 20_000))}
 
     def test_a_view_that_fails_alone_stays_in_its_unit(self, store: Store) -> None:
         table = counts(version="v2")
