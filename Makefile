@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/installed
 .PHONY: demo test test-fast lint bench soak clean
 
 demo: $(INSTALLED)
-	$(BIN)/headrace demo --for 30s
+	$(BIN)/headrace demo --for 60s
 
 # Everything real: Spark, Kafka, processes killed with SIGKILL, files, in memory where there is room for
 # them (tests/in_memory.py). Three at a time, each with a Spark and a Kafka of its own: they keep two

@@ -1,5 +1,7 @@
 """`headrace dashboard`: the link that opens the running engine's dashboard."""
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -8,7 +10,7 @@ from headrace.cli.folder import ProjectOption, find_config
 from headrace.cli.output import JsonOption, note, show_json, show_text
 from headrace.errors import Unreachable
 
-__all__ = ["dashboard"]
+__all__ = ["dashboard", "open_in_browser"]
 
 
 def dashboard(
@@ -30,8 +32,20 @@ def dashboard(
         show_json({"link": link})
     else:
         show_text(link)
-    if browse:
-        import webbrowser
+    if browse and not open_in_browser(link):
+        note("this machine has no browser that could be started; open the link elsewhere")
 
-        if not webbrowser.open(link):
-            note("this machine has no browser that could be started; open the link elsewhere")
+
+def open_in_browser(link: str) -> bool:
+    """Open a link in a browser with windows, where this machine has one; return whether it has.
+
+    One that shows pages in the terminal would take it from what is shown there.
+    """
+    has_windows = sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    if not has_windows:
+        return False
+    import webbrowser
+
+    return webbrowser.open(link)

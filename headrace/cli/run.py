@@ -67,8 +67,9 @@ def run(
                 tell=logger.info,
                 patient=not once,
                 watches=watch,
-                shows_link=sys.stderr.isatty(),  # a file of logs is no place for a token
             ) as served:
+                if sys.stderr.isatty():  # a file of logs is no place for a token
+                    logger.info("dashboard: %s", served.link)
                 if once:
                     _turn_once(served, interrupts.stop, end_of_input=end_of_input)
                 else:

@@ -62,7 +62,10 @@ _STORE_PATIENCE_SECONDS = 5.0
 
 
 class Served:
-    """A project that is being served; `engine` is another one after `renew`."""
+    """A project that is being served; `engine` is another one after `renew`.
+
+    `link` opens the dashboard, and lets in whoever has it.
+    """
 
     def __init__(
         self, config: Config, log: Log, store: Store, spark: "SparkSession", reach: Reach
@@ -73,6 +76,7 @@ class Served:
         self.turns = Turns()
         self.on_turn: Callable[[TurnReport], None] = lambda _: None
         self.engine: Engine
+        self.link = ""
         self._log = log
         self._store = store
         self._spark = spark
@@ -162,14 +166,12 @@ def serving(
     tell: Callable[[str], None] = lambda _: None,
     patient: bool = True,
     watches: bool = False,
-    shows_link: bool = False,
 ) -> Iterator[Served]:
     """Start a project's engine and serve its API; `tell` hears what is being done.
 
     A log out of reach is waited for, unless not `patient`: Unreachable. EngineRunning,
     DefinitionError, StoreBusy, JavaMissing, AccessDenied. Stopped: `stop` was set on the way.
-    `watches` tells others that edits are applied, which the caller does. With `shows_link` a link
-    to the dashboard is told, which lets in whoever has it.
+    `watches` tells others that edits are applied, which the caller does.
     """
     config = opened.config
     with ExitStack() as stack:
@@ -192,8 +194,7 @@ def serving(
         if stop.is_set():
             raise Stopped
         tell(f"serving {config.name} on {url}")
-        if shows_link:
-            tell(f"dashboard: {dashboard_link(url, owner_token(config.runtime))}")
+        served.link = dashboard_link(url, owner_token(config.runtime))
         with keeping_archive(os.environ.get(OPTIONS, "")) if patient else nullcontext():
             yield served
 

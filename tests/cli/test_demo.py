@@ -7,11 +7,11 @@ import pytest
 
 from cli.commands import Run
 from headrace.cli.demo.project import open_demo
-from headrace.cli.demo.traffic import Payment, payments
+from headrace.cli.demo.traffic import Payment, View, payments
 from headrace.log.opening import KafkaPlace
 
 
-def take(seed: int, count: int = 20_000) -> list[Payment]:
+def take(seed: int, count: int = 20_000) -> list[Payment | View]:
     return list(itertools.islice(payments(seed, rate=1_000), count))
 
 
@@ -21,8 +21,10 @@ def test_a_seed_repeats_its_payments_and_another_does_not() -> None:
 
 
 def test_traffic_is_out_of_order_late_and_broken_as_it_should_be() -> None:
-    found = take(1)
-    assert [payment.sent_us for payment in found] == sorted(payment.sent_us for payment in found)
+    records = take(1, 30_000)
+    assert [each.sent_us for each in records] == sorted(each.sent_us for each in records)
+    assert 0.15 < sum(isinstance(each, View) for each in records) / len(records) < 0.4
+    found = [each for each in records if isinstance(each, Payment)]
     events = [payment.event_us for payment in found]
     assert events != sorted(events)
     assert all(payment.event_us <= payment.sent_us for payment in found)
@@ -51,6 +53,9 @@ def test_a_demo_of_some_seconds_ends_with_an_audit_that_holds(
     assert found["dead"] > 0
     assert "seconds=" in answer.err  # no terminal: plain lines
     # The store stays to be looked at.
+    for view in ("shops", "visits", "suspicious_cards"):
+        seen = headrace("sql", f"SELECT count(*) AS n FROM {view}", "--json", "-p", folder).rows
+        assert seen[0]["n"] > 0, view
     rows = headrace("sql", "SELECT sum(payments) AS n FROM countries", "--json", "-p", folder).rows
     assert rows == [{"n": found["read"] - found["dead"]}]
 

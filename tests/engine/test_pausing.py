@@ -91,6 +91,6 @@ def test_a_view_that_catches_up_can_be_paused_again_and_a_crash_changes_nothing(
 def test_what_is_no_view_cannot_be_paused() -> None:
     with (
         harness(PROJECT) as h,
-        pytest.raises(UsageError, match="there is no view page .*did you mean pages"),
+        pytest.raises(UsageError, match=r"there is no view page .*did you mean pages"),
     ):
         pause_view(h.engine, "page")

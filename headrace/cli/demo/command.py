@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headrace.cli.ask import audit_line
+from headrace.cli.dashboard import open_in_browser
 from headrace.cli.interrupts import Interrupts, heed_interrupts
 from headrace.cli.output import JsonOption, console, note, show_json, show_progress, show_text
 from headrace.cli.quantities import parse_seconds
@@ -20,8 +21,8 @@ from headrace.errors import AuditFailed, AuditIncomplete, EngineError
 
 if TYPE_CHECKING:
     from headrace.cli.demo.view import Sight
-    from headrace.engine.engine import Engine
     from headrace.project.folder import OpenProject
+    from headrace.serve.process import Served
 
 __all__ = ["demo"]
 
@@ -42,9 +43,12 @@ def demo(
     kafka: Annotated[
         str | None, typer.Option(help="Keep the log on Kafka at host:port, not in the folder.")
     ] = None,
+    browse: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the dashboard, from a terminal.")
+    ] = True,
     json: JsonOption = False,
 ) -> None:
-    """Show it run: shop traffic, live revenue per minute and country; Ctrl-C ends it."""
+    """Show it run: shop traffic, its tables live, and the dashboard; Ctrl-C ends it."""
     seconds = None if duration is None else parse_seconds("--for", duration)
     from headrace.cli.demo.project import open_demo
     from headrace.serve.process import serving
@@ -56,9 +60,10 @@ def demo(
     with heed_interrupts() as interrupts:
         try:
             with serving(opened, interrupts.stop, tell=note) as served:
-                found = _Demo(opened, served.engine, interrupts, seed, rate, live=not json).run(
-                    seconds
-                )
+                note(f"dashboard: {served.link}")
+                if browse and not json and sys.stdout.isatty():
+                    open_in_browser(served.link)
+                found = _Demo(opened, served, interrupts, seed, rate, live=not json).run(seconds)
         except Stopped:
             note("ended before the first turn")
     if found is not None:
@@ -94,30 +99,29 @@ class _Demo:
     def __init__(
         self,
         opened: "OpenProject",
-        engine: "Engine",
+        served: "Served",
         interrupts: Interrupts,
         seed: int,
         rate: int,
         *,
         live: bool,
     ) -> None:
-        from headrace.cli.demo.project import TOPIC
         from headrace.cli.demo.traffic import Traffic
         from headrace.cli.demo.view import Latencies
 
         self._config = opened.config
-        self._engine = engine
+        self._served = served
         self._interrupts = interrupts
         self._live = live and sys.stdout.isatty()
         self._latencies = Latencies()
-        self._traffic = Traffic(engine.tools.log, TOPIC, seed=seed, rate=rate)
+        self._traffic = Traffic(served.engine.tools.log, seed=seed, rate=rate)
         self._failures: list[BaseException] = []
         self._engine_stop = threading.Event()
         self._started = time.monotonic()
 
     def run(self, seconds: float | None) -> dict[str, Any]:
         """Show the demo until its time is over or a signal comes; return the summary."""
-        self._engine.on_turn = lambda report: self._latencies.note(
+        self._served.on_turn = lambda report: self._latencies.note(
             sum(report.milliseconds.values())
         )
         turning = threading.Thread(target=self._turn, name="engine")
@@ -142,7 +146,7 @@ class _Demo:
         from headrace.engine.running import run_engine
 
         try:
-            run_engine(self._engine, self._engine_stop)
+            run_engine(self._served.engine, self._engine_stop)
         except BaseException as error:  # noqa: BLE001 - the main thread raises it
             self._failures.append(error)
 
@@ -187,9 +191,11 @@ class _Demo:
         from headrace.cli.demo.view import MINUTES_QUERY, Sight
         from headrace.observe.status import take_status
 
-        tools = self._engine.tools
+        tools = self._served.engine.tools
         with tools.store.open() as snapshot:
-            status = take_status(self._config.name, snapshot, tools.log, self._engine.settings)
+            status = take_status(
+                self._config.name, snapshot, tools.log, self._served.engine.settings
+            )
             rows = snapshot.query(MINUTES_QUERY).to_pydict().values() if self._live else ()
         return Sight(
             seconds=seconds,
@@ -208,7 +214,7 @@ class _Demo:
         from headrace.observe.audit import audit, export_of
         from headrace.serve.starting import Stopped
 
-        tools = self._engine.tools
+        tools = self._served.engine.tools
         note("auditing: everything is read again from the log")
         with show_progress("audit") as progress:
 
@@ -222,7 +228,7 @@ class _Demo:
                     tools.log,
                     export_of(tools.store),
                     tools.spark,
-                    settings=self._engine.settings,
+                    settings=self._served.engine.settings,
                     on_progress=tell,
                 ).to_json()
             except Stopped:

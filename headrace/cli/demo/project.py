@@ -1,4 +1,4 @@
-"""The demo's project: payments of a shop, and two views."""
+"""The demo's project: payments and page views of a market, and views worth looking at."""
 
 import re
 import secrets
@@ -31,6 +31,7 @@ CREATE STREAM payments (
   card STRING NOT NULL,
   amount DECIMAL(12,2) NOT NULL,
   country STRING NOT NULL,
+  shop STRING NOT NULL,
   ts TIMESTAMP NOT NULL,
   WATERMARK FOR ts AS ts - INTERVAL 10 SECONDS
 ) WITH (topic = '{TOPIC}', format = 'json', key = 'card');
@@ -47,6 +48,34 @@ SELECT country, count(*) AS payments, sum(amount) AS revenue, avg(amount) AS ave
   max(amount) AS largest
 FROM payments
 GROUP BY country;
+
+-- A leaderboard: SELECT * FROM shops ORDER BY revenue DESC.
+CREATE MATERIALIZED VIEW shops AS
+SELECT shop, count(*) AS payments, sum(amount) AS revenue, avg(amount) AS average
+FROM payments
+GROUP BY shop;
+
+-- Cards that pay many times within a minute, or in several countries.
+CREATE MATERIALIZED VIEW suspicious_cards
+WITH (allowed_lateness = '1 minute', retention = '1 hour') AS
+SELECT window.start AS minute, card, count(*) AS payments, count(DISTINCT country) AS countries,
+  sum(amount) AS total
+FROM payments
+GROUP BY window(ts, '1 minute'), card
+HAVING count(*) >= 6 OR count(DISTINCT country) >= 3;
+
+CREATE STREAM page_views (
+  visitor STRING NOT NULL,
+  page STRING NOT NULL,
+  ts TIMESTAMP NOT NULL,
+  WATERMARK FOR ts AS ts - INTERVAL 10 SECONDS
+) WITH (topic = 'page_views', format = 'json', key = 'visitor');
+
+-- A visit ends when its visitor has looked at no page for 20 seconds.
+CREATE MATERIALIZED VIEW visits WITH (retention = '10 minutes') AS
+SELECT visitor, window.start AS began, window.end AS ended, count(*) AS pages
+FROM page_views
+GROUP BY session_window(ts, '20 seconds'), visitor;
 """
 
 

@@ -1,8 +1,10 @@
-"""Shop traffic: card payments from phones, the same for the same seed.
+"""Shop traffic: page views and card payments from phones, the same for the same seed.
 
 - Phones send out of order, by seconds.
 - Some were in a tunnel and send what they kept, minutes late.
 - About one in two hundred cannot be read: half a JSON text, an amount that is none.
+- Now and then a card is used many times within seconds, and in several countries.
+- Before some payments their buyer looked at a few pages.
 Times are relative to the start, so that a seed gives the same payments whenever it runs; event
 times follow the wall clock, so that windows open and close before one's eyes.
 """
@@ -18,13 +20,20 @@ from typing import NamedTuple
 
 from headrace.log import Log, records
 
-__all__ = ["COUNTRIES", "Payment", "Traffic", "payments"]
+__all__ = ["COUNTRIES", "SHOPS", "Payment", "Traffic", "View", "payments"]
 
 COUNTRIES = ("AT", "CH", "DE", "FR", "IT", "NL")
+SHOPS = (
+    *("Alpenglow", "Brass & Oak", "Citrine", "Dune", "Emberline", "Fernway", "Gullwing"),
+    *("Harbour", "Inkwell", "Juniper", "Kestrel", "Lantern", "Millrace", "Northbound"),
+)
+PAGES = ("/", "/search", "/shoes", "/coats", "/sale", "/cart", "/help")
 _CARDS = 5_000
 _SECOND_US = 1_000_000
 _TUNNEL_SHARE = 0.002  # of payments, one after which a phone comes out of a tunnel
 _BROKEN_SHARE = 0.005
+_STOLEN_SHARE = 0.0005  # of payments, one after which its card is used again and again
+_VISIT_SHARE = 0.1  # of payments, those before which pages were looked at
 _TICK_SECONDS = 0.05
 _MAX_BATCH_RECORDS = 5_000
 
@@ -37,12 +46,17 @@ class Payment(NamedTuple):
     id: str
     card: str
     country: str
+    shop: str
     cents: int
     fault: str = ""
 
+    @property
+    def key(self) -> str:
+        """What decides the partition."""
+        return self.card
+
     def to_bytes(self, start_us: int) -> bytes:
         """Return the record as a phone sends it, if the traffic started then."""
-        moment = datetime.fromtimestamp((start_us + self.event_us) / _SECOND_US, UTC)
         amount = f"{self.cents // 100}.{self.cents % 100:02d}"
         text = json.dumps(
             {
@@ -50,29 +64,66 @@ class Payment(NamedTuple):
                 "card": self.card,
                 "amount": f"{amount}.{amount}" if self.fault == "amount" else amount,
                 "country": self.country,
-                "ts": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                "shop": self.shop,
+                "ts": _time(start_us + self.event_us),
             }
         )
         return (text[: len(text) // 2] if self.fault == "cut" else text).encode()
 
 
-def payments(seed: int, rate: int) -> Iterator[Payment]:
-    """Yield payments in the order they are sent, about `rate` a second; it never ends."""
+class View(NamedTuple):
+    """Somebody looked at a page."""
+
+    sent_us: int
+    event_us: int
+    visitor: str
+    page: str
+
+    @property
+    def key(self) -> str:
+        """What decides the partition."""
+        return self.visitor
+
+    def to_bytes(self, start_us: int) -> bytes:
+        """Return the record as a phone sends it, if the traffic started then."""
+        time = _time(start_us + self.event_us)
+        return json.dumps({"visitor": self.visitor, "page": self.page, "ts": time}).encode()
+
+
+def _time(time_us: int) -> str:
+    moment = datetime.fromtimestamp(time_us / _SECOND_US, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def payments(seed: int, rate: int) -> Iterator[Payment | View]:
+    """Yield records in the order they are sent, `rate` payments a second; it never ends."""
     chance = random.Random(seed)
     homes = [chance.choices(COUNTRIES, weights=(1, 1, 4, 3, 2, 1))[0] for _ in range(_CARDS)]
     numbers = itertools.count()
+    popular = [1 / (place + 1) for place in range(len(SHOPS))]
 
-    def payment(sent_us: int, event_us: int, card: int, fault: str = "") -> Payment:
+    def payment(
+        sent_us: int, event_us: int, card: int, fault: str = "", country: str = ""
+    ) -> Payment:
         cents = min(int(chance.lognormvariate(7.5, 1.0)), 999_999)
-        name = f"{seed}-{next(numbers)}"
-        return Payment(sent_us, event_us, name, f"card-{card:04d}", homes[card], cents, fault)
+        name, shop = f"{seed}-{next(numbers)}", chance.choices(SHOPS, weights=popular)[0]
+        country = country or homes[card]
+        return Payment(sent_us, event_us, name, f"card-{card:04d}", country, shop, cents, fault)
 
     for tick in itertools.count():
         sent_us = tick * _SECOND_US // rate
         card = chance.randrange(_CARDS)
         fault = chance.choice(("cut", "amount")) if chance.random() < _BROKEN_SHARE else ""
         delay_us = int(min(chance.expovariate(1.0), 8.0) * _SECOND_US)
+        if chance.random() < _VISIT_SHARE:
+            for step in range(chance.randint(2, 6), 0, -1):
+                looked_us = sent_us - delay_us - step * chance.randrange(_SECOND_US, 6 * _SECOND_US)
+                yield View(sent_us, looked_us, f"visitor-{card:04d}", chance.choice(PAGES))
         yield payment(sent_us, sent_us - delay_us, card, fault)
+        if chance.random() < _STOLEN_SHARE:
+            for _ in range(chance.randint(6, 12)):
+                used_us = sent_us - chance.randrange(5 * _SECOND_US)
+                yield payment(sent_us, used_us, card, country=chance.choice(COUNTRIES))
         if chance.random() < _TUNNEL_SHARE:
             begin_us = sent_us - chance.randrange(120, 420) * _SECOND_US
             kept = sorted(chance.uniform(begin_us, sent_us) for _ in range(chance.randint(3, 10)))
@@ -81,12 +132,11 @@ def payments(seed: int, rate: int) -> Iterator[Payment]:
 
 
 class Traffic(threading.Thread):
-    """Appends payments to a topic as the time comes. `appended` counts; `failure` ends it."""
+    """Appends records as their time comes. `appended` counts payments; `failure` ends it."""
 
-    def __init__(self, log: Log, topic: str, *, seed: int, rate: int) -> None:
+    def __init__(self, log: Log, *, seed: int, rate: int) -> None:
         super().__init__(name="traffic", daemon=True)
         self._log = log
-        self._topic = topic
         self._payments = payments(seed, rate)
         self._stop_event = threading.Event()
         self.appended = 0
@@ -105,15 +155,17 @@ class Traffic(threading.Thread):
         upcoming = next(self._payments)
         while not self._stop_event.wait(_TICK_SECONDS):
             now_us = int((time.monotonic() - start) * _SECOND_US)
-            due: list[Payment] = []
+            due: list[Payment | View] = []
             while upcoming.sent_us <= now_us and len(due) < _MAX_BATCH_RECORDS:
                 due.append(upcoming)
                 upcoming = next(self._payments)
-            if due:
-                values = [payment.to_bytes(start_us) for payment in due]
-                table = records(values, keys=[payment.card for payment in due])
-                self._log.append(self._topic, table)
-                self.appended += len(due)
+            for kind, topic in ((Payment, "payments"), (View, "page_views")):
+                sent = [each for each in due if isinstance(each, kind)]
+                if sent:
+                    values = [each.to_bytes(start_us) for each in sent]
+                    table = records(values, keys=[each.key for each in sent])
+                    self._log.append(topic, table)
+                    self.appended += len(sent) if kind is Payment else 0
 
     def stop(self) -> None:
         """End after the batch under way."""

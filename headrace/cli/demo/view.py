@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.demo.project import VIEW
+from headrace.cli.demo.project import TOPIC, VIEW
 from headrace.cli.output import make_table, moment
 from headrace.observe.status import Status
 
@@ -72,7 +72,7 @@ class Sight:
 
     def to_json(self) -> dict[str, Any]:
         """Return the numbers."""
-        stream = self.status.streams[0]
+        stream = next(each for each in self.status.streams if each.name == TOPIC)
         return {
             "seconds": round(self.seconds, 1),
             "appended": self.appended,
