@@ -40,7 +40,13 @@ class Table(BaseModel):
     table: str | None = None
 
 
-@router.post("/v1/sql", summary="Ask the tables", dependencies=[needs(Role.READ)])
+@router.post(
+    "/v1/sql",
+    summary="Ask the tables",
+    dependencies=[needs(Role.READ)],
+    response_class=Response,
+    responses={200: {"content": {"application/json": {}, ARROW: {}}}},
+)
 async def sql(request: Request, question: Question) -> Response:
     """Answer one reading statement, as JSON or as a stream of Arrow."""
     desk = services_of(request).desk
@@ -56,7 +62,13 @@ async def sql(request: Request, question: Question) -> Response:
     return Response(await run_in_threadpool(answer), media_type=media_type)
 
 
-@router.post("/v1/export", summary="Export for an audit", dependencies=[needs(Role.ADMIN)])
+@router.post(
+    "/v1/export",
+    summary="Export for an audit",
+    dependencies=[needs(Role.ADMIN)],
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/octet-stream": {}}}},
+)
 async def export(request: Request, asked: Table) -> StreamingResponse:
     """Return the ledger, or all rows of a physical table, for another process to compare."""
     if not _exporting.acquire(blocking=False):
