@@ -14,6 +14,7 @@ demo: $(INSTALLED)
 # cores busy for nine tenths of the time. The tests of a file stay together and share what they start,
 # and tests/sharing.py says which files do.
 test: $(INSTALLED)
+	$(BIN)/python tests/browser/chromium.py
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 15
 
 # No Spark, no processes, no store; some two minutes.

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import duckdb
 import pyarrow as pa
 
-from headrace.errors import StoreError
+from headrace.errors import QueryRefused, StoreError
 from headrace.plan.tables import ERRORS
 from headrace.store.duckdb.errors import translated
 from headrace.store.duckdb.tables.names import physical
@@ -34,7 +34,7 @@ _BATCH_ROWS = 50_000
 def write_export(
     connection: duckdb.DuckDBPyConnection, sink: BinaryIO, table: str | None = None
 ) -> None:
-    """Write an export within the caller's transaction, in batches. StoreError: no such table."""
+    """Write an export within the caller's transaction, in batches. QueryRefused: no such table."""
     with translated():
         for name in LEDGER if table is None else _POSITION:
             _write(connection, sink, name, f"FROM headrace.{name}")
@@ -47,7 +47,7 @@ def write_export(
             [table],
         ).fetchall()
         if not found:
-            raise StoreError(
+            raise QueryRefused(
                 f"{table}: the store has no such table; another version may have taken its place"
             )
         errors = connection.execute(
