@@ -67,6 +67,28 @@ def test_the_settings_of_the_manual_are_the_defaults(tmp_path: Path) -> None:
     assert read_config(tmp_path).settings == Settings()
 
 
+def test_the_settings_for_other_machines_are_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headrace.project.config import read_config
+    from headrace.project.serving import ServeSettings
+
+    page = ROOT / "docs" / "serving.md"
+    (text,) = [text for language, text in blocks(page) if language == "toml"]
+    for name in ("headrace.toml", "server.pem", "server.key"):
+        (tmp_path / name).write_text(text)
+    for name in ("SHOP_TOKEN", "REPORTS_TOKEN"):
+        monkeypatch.setenv(name, f"a long enough {name}")
+    found = read_config(tmp_path).serve
+    assert [(each.name, each.role) for each in found.tokens] == [
+        ("shop_app", "ingest"),
+        ("reports", "read"),
+    ]
+    assert replace(found, host="", port=0, tls_certificate=None, tls_key=None, tokens=()) == (
+        ServeSettings(host="")
+    )
+
+
 def test_the_settings_for_kafka_are_accepted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
