@@ -45,12 +45,17 @@ def status(
 
 
 def _take(config: "Config", name: str | None) -> dict[str, Any]:
+    return _look(config, name)[0]
+
+
+def _look(config: "Config", name: str | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the status, and the last turns of an engine that runs."""
     from headrace.serve.access import open_desk
 
     # Opened each time: an engine may start or end between two looks.
     with open_desk(config) as desk:
-        found = desk.status()
-    return found if name is None else _only(found, name)
+        found, turns = desk.status(), desk.turns()
+    return (found if name is None else _only(found, name)), turns
 
 
 def _only(found: dict[str, Any], name: str) -> dict[str, Any]:
@@ -77,10 +82,17 @@ def _picture(found: dict[str, Any], name: str | None, *, all: bool) -> "Group":
 
 
 def _watch(config: "Config", name: str | None, *, all: bool) -> None:
+    from rich.console import Group
     from rich.live import Live
 
-    first = _picture(_take(config, name), name, all=all)
-    with Live(first, console=console(), auto_refresh=False) as live:
+    from headrace.cli.overview import overview
+
+    def picture() -> Group:
+        found, turns = _look(config, name)
+        shown = _picture(found, name, all=all)
+        return Group(overview(found, turns), "", shown) if turns else shown
+
+    with Live(picture(), console=console(), auto_refresh=False) as live:
         while True:
             time.sleep(WATCH_SECONDS)
-            live.update(_picture(_take(config, name), name, all=all), refresh=True)
+            live.update(picture(), refresh=True)

@@ -67,6 +67,10 @@ class EngineClient:
             for chunk in response.iter_bytes():
                 sink.write(chunk)
 
+    def turns(self) -> list[dict[str, Any]]:
+        """Return the last turns of the engine, newest first."""
+        return list(self._ask("GET", "/v1/turns?last=600")["turns"])
+
     def control(self, kind: str, name: str, action: str) -> dict[str, Any]:
         """Pause or resume a view or a sink. UsageError: there is no such thing."""
         return dict(self._ask("POST", f"/v1/{kind}s/{quote(name, safe='')}/{action}"))

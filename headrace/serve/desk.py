@@ -58,6 +58,10 @@ class Desk(Protocol):
         """Return the plan of every view."""
         ...
 
+    def turns(self) -> list[Json]:
+        """Return the last turns of a running engine, newest first; none without one."""
+        ...
+
 
 class _Kept(NamedTuple):
     """A status, and the commits that were counted when it was taken."""
@@ -160,3 +164,7 @@ class StoreDesk:
             for pipeline in self._pipelines()
             for table in tables_of(pipeline.folds)
         ]
+
+    def turns(self) -> list[Json]:
+        """Return no turns: only a running engine, which is asked over HTTP, has them."""
+        return []

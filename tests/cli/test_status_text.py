@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.cli.output import show_renderable
+from headrace.cli.overview import overview
 from headrace.cli.status_text import all_details, details, summary
 from headrace.ledger.entries import TurnReport
 from headrace.observe.drift import Drift
@@ -297,3 +298,25 @@ def test_a_turn_before_a_kill_has_no_commit_time(capsys: pytest.CaptureFixture[s
     killed = replace(STATUS, units=(UnitStatus("main", 42, replace(TURN, milliseconds=STEPS)),))
     text = shown(capsys, summary(json_of(killed), width=80))
     assert "last turn: 2,000 records in 176 ms before the commit (turn 42, short)" in text
+
+
+def test_how_fast_it_goes_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    steps = {"plan": 1.5, "read": 4.0, "fold": 40.0, "commit": 16.0, "publish": 0.1}
+    turns = [
+        {
+            "records": 1_000,
+            "ended_us": NOON_US - 100_000 * at,
+            "milliseconds": steps,
+            "fresh_ms": at,
+        }
+        for at in range(40)
+    ]
+    status = {"taken_us": NOON_US, "streams": [{"watermark_us": NOON_US - 12_345_678}]}
+    show_renderable(overview(status, turns, width=80))
+    shown = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    figures = shown.splitlines()[2].split()
+    assert figures == ["10256", "10.3", "19", "39", "61.6", "61.6", "12", "s"]
+    assert "40.0" in shown
+    show_renderable(overview({**status, "streams": []}, [], width=80))
+    assert capsys.readouterr().out.splitlines()[2].split()[0] == "0"

@@ -1,6 +1,5 @@
 """What the demo shows: a value taken now and then, as a live view, a line, or a summary."""
 
-import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.cli.demo.project import TOPIC, VIEW
 from headrace.cli.output import make_table, moment
+from headrace.cli.overview import percentile
 from headrace.observe.status import Status
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["Latencies", "Sight", "percentile"]
+__all__ = ["Latencies", "Sight"]
 
 MINUTES_QUERY = (
     f"SELECT strftime(minute AT TIME ZONE 'UTC', '%H:%M'), country, revenue, _closed FROM {VIEW} "
@@ -38,13 +38,6 @@ class Latencies:
     def at(self, share: float) -> float | None:
         """Return the latency that this share of turns stayed within."""
         return percentile(list(self._last), share)
-
-
-def percentile(values: Sequence[float], share: float) -> float | None:
-    """Return the smallest value that at least this share of values does not exceed."""
-    if not values:
-        return None
-    return round(sorted(values)[max(0, math.ceil(share * len(values)) - 1)], 1)
 
 
 @dataclass(frozen=True)
