@@ -142,6 +142,7 @@ class EngineStatus:
     pid: int
     started: str
     watches: bool  # it applies edited definitions by itself
+    version: str = ""  # of Headrace
 
 
 @dataclass(frozen=True)

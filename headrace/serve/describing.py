@@ -132,7 +132,7 @@ def describe_graph(project: Project, status: Mapping[str, Any]) -> Json:
         graph.edge(source, found, counters.get("read"))
         if stream.unique is not None:
             name = operators.get(stream.name, "deduplicate")
-            step = graph.node("operator", f"{stream.name}/{name}", label=name)
+            step = graph.node("operator", f"{stream.name}/{name}", label=name, stream=stream.name)
             graph.edge(found, step, counters.get("read"))
     for view in project.views:
         known = views.get(view.name, {})
@@ -172,10 +172,10 @@ class _Graph:
         self._nodes: dict[str, Json] = {}
         self._edges: list[Json] = []
 
-    def node(self, kind: str, name: str, state: str = "", *, label: str | None = None) -> str:
+    def node(self, kind: str, name: str, state: str = "", *, label: str = "", **more: str) -> str:
         id = f"{kind}:{name}"
         entry = {"id": id, "kind": kind, "name": name, "label": label or name, "state": state}
-        self._nodes.setdefault(id, entry)
+        self._nodes.setdefault(id, entry | more)
         return id
 
     def edge(self, source: str, target: str, records: int | None) -> None:

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -244,7 +245,7 @@ def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) 
         config.settings,
         pipelines=lambda: [unit.pipeline for unit in list(served.engine.units.values())],
         disk=served.disk,
-        engine=EngineStatus(holder.pid, holder.started, watches),
+        engine=EngineStatus(holder.pid, holder.started, watches, package_version("headrace")),
         last_turns=lambda: served.engine.last_turns(),
         prepares_plans=config.prepares_plans,
         commits=served.commits,

@@ -9,6 +9,7 @@ from headrace.serve.http.metrics import Metrics
 from headrace.serve.http.permissions import Permissions
 from headrace.serve.http.routes import control, definitions, session, sql, system
 from headrace.serve.http.services import Services, full_status
+from headrace.serve.sampling import LatenessSamples
 
 __all__ = ["OPENAPI", "make_app"]
 
@@ -40,6 +41,7 @@ def make_app(
     )
     app.state.services = services
     app.state.permissions = permissions
+    app.state.lateness = LatenessSamples(services.log)
     app.state.metrics = Metrics(services.turns, lambda: full_status(services))
     for each in (system, session, definitions, sql, control):
         app.include_router(each.router)

@@ -6,20 +6,19 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
 from headrace.model.names import closest
-from headrace.observe.lateness import measure_lateness
 from headrace.plan.explain_text import explanation_text
 from headrace.serve.describing import describe_graph, describe_project
 from headrace.serve.http.errors import ERRORS, Refused
 from headrace.serve.http.guard import needs
 from headrace.serve.http.permissions import Role
-from headrace.serve.http.services import Services, services_of
+from headrace.serve.http.services import services_of
+from headrace.serve.sampling import LatenessSamples
 
 __all__ = ["router"]
 
 router = APIRouter(tags=["definitions"], responses=dict(ERRORS), dependencies=[needs(Role.READ)])
 
 _TEXT_WIDTH = 100
-_SAMPLED_RECORDS = 20_000
 
 
 @router.get("/v1/definitions", summary="Streams, views and sinks as they are defined")
@@ -59,39 +58,13 @@ async def lateness(request: Request, name: Annotated[str, Path()]) -> dict[str, 
 
     `headrace lateness` measures the whole topic.
     """
-    return await run_in_threadpool(_lateness, services_of(request), name)
-
-
-def _lateness(services: Services, name: str) -> dict[str, Any]:
+    services = services_of(request)
     project = services.project()
     stream = next((each for each in project.streams if each.name == name), None)
     if stream is None:
         raise _not_found("stream", name, [each.name for each in project.streams])
-    if stream.event_time is None:
-        raise Refused(400, "UsageError", f"{name} has no event time, so no record of it is late")
-    if stream.eager:
-        message = f"Spark computes the event time of {name}: ask `headrace lateness {name}`"
-        raise Refused(400, "UsageError", message)
-    found = measure_lateness(
-        services.log, stream, project.views, last_records=_SAMPLED_RECORDS
-    ).to_json()
-    before_us, histogram = 0, []
-    for bucket in found["buckets"]:
-        histogram.append(
-            {"from_us": before_us, "to_us": bucket["to_us"], "records": bucket["records"]}
-        )
-        before_us = bucket["to_us"]
-    return {
-        "stream": name,
-        "delay_us": found["delay_us"],
-        "sampled_records": found["records"],
-        "histogram": histogram,
-        "delays": found["delays"],
-        "views": [
-            {"view": each["view"], "late": each["late"], "pairs": each["pairs"]}
-            for each in found["views"]
-        ],
-    }
+    samples: LatenessSamples = request.app.state.lateness
+    return await run_in_threadpool(samples.of, stream, project)
 
 
 def _not_found(kind: str, name: str, known: list[str]) -> Refused:
