@@ -26,9 +26,9 @@ CREATE SINK told FROM per_minute WITH (topic = 'told');
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with serving_store(tmp_path_factory.mktemp("described"), SHOP) as served:
         served.log.create_topic("paid", partitions=1)
-        # Every fourth record is a minute older than the one before it.
+        # Every fourth record is three minutes older than the one before it.
         values = [
-            {"id": str(n), "ts": f"2026-01-01T12:{10 + n // 4 - (n % 4 == 3):02}:00Z"}
+            {"id": str(n), "ts": f"2026-01-01T12:{10 + n // 4 - 3 * (n % 4 == 3):02}:00Z"}
             for n in range(40)
         ]
         served.log.append("paid", records([json.dumps(each).encode() for each in values]))
