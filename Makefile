@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: demo test test-fast lint bench soak clean
+.PHONY: demo test test-fast lint bench soak screenshots clean
 
 demo: $(INSTALLED)
 	$(BIN)/headrace demo --for 60s
@@ -39,6 +39,11 @@ bench: $(INSTALLED)
 	$(BIN)/python bench/replay.py
 	$(BIN)/python bench/dedup.py
 	$(BIN)/python bench/windows.py
+
+# Every page of the dashboard, light and dark, wide and narrow, into build/screenshots.
+screenshots: $(INSTALLED)
+	$(BIN)/python tests/browser/chromium.py
+	$(BIN)/python tests/browser/screenshots.py
 
 # The random cases of `make test` many times over, drawn anew: logs, cuts, kills. Some hours;
 # `make soak TIMES=100` takes longer. HEADRACE_SEED=... draws the same cases again.
