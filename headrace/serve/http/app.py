@@ -2,12 +2,15 @@
 
 from fastapi import FastAPI
 
+from headrace.serve.following.following import Following
+from headrace.serve.following.hub import FollowLimits
 from headrace.serve.http.bodies import BoundedBodies
 from headrace.serve.http.errors import handle_errors
 from headrace.serve.http.guard import Guard, Limits
 from headrace.serve.http.permissions import Permissions
-from headrace.serve.http.routes import session, sql, system
+from headrace.serve.http.routes import following, session, sql, system, views
 from headrace.serve.http.services import Services
+from headrace.serve.reading.views import Views
 
 __all__ = ["OPENAPI", "make_app"]
 
@@ -25,6 +28,7 @@ def make_app(
     permissions: Permissions,
     *,
     limits: Limits | None = None,
+    following_limits: FollowLimits | None = None,
     loopback: bool = True,
 ) -> FastAPI:
     """Return the application; `loopback`: it is served to this machine alone."""
@@ -38,7 +42,13 @@ def make_app(
     )
     app.state.services = services
     app.state.permissions = permissions
-    for each in (system, session, sql):
+    app.state.views = Views(services.store, services.log, services.commits)
+    app.state.waiting_reads = 0
+    app.state.following = Following(
+        services.store, app.state.views, services.commits, following_limits
+    )
+    app.state.before_stop = [app.state.following.close]  # ends answers that stay open
+    for each in (system, session, sql, views, following):
         app.include_router(each.router)
     handle_errors(app)
     app.add_middleware(BoundedBodies)

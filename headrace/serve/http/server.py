@@ -11,7 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from headrace.errors import EngineError
-from headrace.serve.http.connections import connection_class
+from headrace.serve.http.connections import WebSocketConnection, connection_class
 
 __all__ = ["serve"]
 
@@ -21,7 +21,10 @@ _START_SECONDS = 10.0
 
 @contextmanager
 def serve(app: ASGIApp, *, port: int) -> Iterator[str]:
-    """Serve on 127.0.0.1 and yield the URL; port 0 takes a free one. EngineError: it is taken."""
+    """Serve on 127.0.0.1 and yield the URL; port 0 takes a free one. EngineError: it is taken.
+
+    What is in `app.state.before_stop` is called when the server is about to stop.
+    """
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     listener = _listen(port)
     config = uvicorn.Config(
@@ -29,7 +32,7 @@ def serve(app: ASGIApp, *, port: int) -> Iterator[str]:
         log_config=None,
         access_log=False,
         lifespan="off",
-        ws="websockets-sansio",
+        ws=WebSocketConnection,
         ws_max_size=MAX_FRAME_BYTES,
         ws_max_queue=1,
         ws_per_message_deflate=False,  # it would cost more than loopback carries
@@ -48,6 +51,9 @@ def serve(app: ASGIApp, *, port: int) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
+        # Before the server waits for answers under way: those that stay open must end.
+        for stop in getattr(getattr(app, "state", None), "before_stop", ()):
+            stop()
         server.should_exit = True
         thread.join()
         listener.close()
