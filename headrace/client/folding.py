@@ -57,8 +57,8 @@ class Fold:
             fits = held == {**row, "_closed": False}
         if not fits:
             raise EngineError(
-                f"a change of sign {change.sign} does not fit: {row} of {held}; subscribe anew, "
-                f"without a token"
+                f"a change of sign {change.sign} does not fit: {str(row)[:200]}, and there is "
+                f"{str(held)[:200]}; subscribe anew, without a token"
             )
         if change.sign < 0:
             del self.rows[key]
