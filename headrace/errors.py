@@ -21,6 +21,7 @@ HeadraceError
 │   ├── StoreBusy           another process holds the store
 │   ├── EngineFenced        a newer engine took over: this one may not commit
 │   ├── MergeFailed         one view's delta does not merge; names the view
+│   ├── ViewNotFound        readers see no view of that name
 │   ├── QueryRefused        not a reading statement, or past its limits
 │   │   └── TableNotFound   it names a table that is not there
 │   ├── TokenRefused        a resume token is none of this view's
@@ -84,6 +85,7 @@ __all__ = [
     "Unreachable",
     "UsageError",
     "ViewFailed",
+    "ViewNotFound",
 ]
 
 
@@ -218,6 +220,12 @@ class MergeFailed(StoreError):
     def __init__(self, message: str, *, view: str) -> None:
         self.view = view
         super().__init__(message)
+
+
+class ViewNotFound(StoreError):
+    """Readers see no view of that name, or not yet."""
+
+    exit_code = 2
 
 
 class QueryRefused(StoreError):

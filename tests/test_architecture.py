@@ -43,6 +43,7 @@ ROOMS = [
     "sourcing",
     "deploy",
     "observe",
+    "client",
     "serve",
     "testing",
     "cli",

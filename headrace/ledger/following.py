@@ -77,13 +77,15 @@ class Page:
 
     `rows` has the columns `_commit`, `_sign`, `_closed`, `_key` (a struct) and those of the view.
     With `reset` the reader must forget what it has and begin with all rows: a version with another
-    key or other columns took over. `position` and `watermark_us` (NEVER is -infinity) are those of
+    key or other columns took over. `relation` is what the rows are, or with `reset` what rows are
+    now. `position` and `watermark_us` (NEVER is -infinity) are those of
     the view at the commit of the token, where `at_head` says that no later change is there.
     """
 
     rows: pa.Table
     token: Token
     at_head: bool
+    relation: Relation
     position: Mapping[StreamPartition, int] = field(default_factory=dict)
     watermark_us: int | None = None
     reset: bool = False

@@ -75,7 +75,7 @@ class ServeSettings:
     client_role: str | None = None
     max_body_mb: int = 8
     max_requests_per_second: int = 1_000
-    max_subscribers: int = 200
+    max_subscribers: int = 500
     tokens: tuple[TokenSetting, ...] = ()
 
     @property

@@ -39,6 +39,7 @@ from headrace.serve.access import dashboard_link, plan_with, start_project_spark
 from headrace.serve.archiving import keeping_archive
 from headrace.serve.commits import Commits
 from headrace.serve.desk import StoreDesk
+from headrace.serve.following.hub import FollowLimits
 from headrace.serve.http.app import make_app
 from headrace.serve.http.guard import Limits
 from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
@@ -269,6 +270,7 @@ def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) 
             permissions,
             limits=Limits(requests_per_second=config.serve.max_requests_per_second),
             max_append_bytes=config.serve.max_body_mb << 20,
+            following_limits=FollowLimits(max_subscribers=config.serve.max_subscribers),
             loopback=loopback,
         )
 

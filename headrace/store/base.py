@@ -36,6 +36,7 @@ from headrace.ledger.following import Changed, Followers, Page, SinkState, Token
 from headrace.plan.stages import Operator
 from headrace.plan.tables import Table
 from headrace.schema.relations import Relation
+from headrace.store.asking import Found, Selection, Standing
 
 __all__ = [
     "MAX_ORDINALS",
@@ -123,6 +124,35 @@ class Snapshot(Protocol):
         """Answer one reading statement. QueryRefused: not one, it fails, or past its limits.
 
         A query that failed while it ran may end the snapshot: open another.
+        """
+        ...
+
+    def standing(self, view: str) -> Standing:
+        """Return where a view stands. ViewNotFound: readers see none of that name."""
+        ...
+
+    def rows(
+        self,
+        view: str,
+        asked: Selection,
+        *,
+        errors: bool = False,
+        max_bytes: int,
+        max_seconds: float = MAX_SECONDS,
+    ) -> Found:
+        """Return rows that readers see of a view or, with `errors`, why rows of it failed.
+
+        The selection is made from what `standing` of the same snapshot says, and has a limit.
+        QueryRefused: it takes too long. ViewNotFound: a view without such errors.
+        """
+        ...
+
+    def keyed_batches(
+        self, view: str, asked: Selection, *, max_seconds: float
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield what `keyed_rows` returns of the rows and columns that are asked for, in batches.
+
+        Nothing else may be read from the snapshot until all of them were. QueryRefused.
         """
         ...
 
@@ -224,8 +254,17 @@ class Snapshot(Protocol):
         """Return the token of this commit for a view. TokenRefused: there is no such view."""
         ...
 
-    def changes(self, view: str, after: Token, *, max_rows: int) -> Page:
-        """Return what followed a token, at most so many rows. TokenRefused, TokenTooOld."""
+    def changes(
+        self, view: str, after: Token, *, max_rows: int, max_bytes: int | None = None
+    ) -> Page:
+        """Return what followed a token, at most so many rows. TokenRefused, TokenTooOld.
+
+        At most about so many bytes of Arrow too, but one row at least.
+        """
+        ...
+
+    def leases(self) -> dict[str, str]:
+        """Return the view that each reader with a lease follows."""
         ...
 
     def kept_changes(self) -> dict[str, "KeptChanges"]:

@@ -12,7 +12,6 @@ from typing import BinaryIO
 import httpx
 import pytest
 from fastapi import FastAPI
-from serving_store import NoEngine
 
 from cli.refused import REFUSED
 from headrace.errors import EngineError, QueryRefused, StoreError, Unreachable
@@ -66,9 +65,7 @@ def shared_url(shared_desk: Desk) -> Iterator[str]:
 
 
 def app_of(desk: Desk) -> FastAPI:
-    services = Services(
-        desk, desk.log, desk.store, project=lambda: Project((), ()), control=NoEngine()
-    )
+    services = Services(desk, desk.log, desk.store, project=lambda: Project((), ()))
     return make_app(services, Permissions([TokenGrant.of(TOKEN, Grant("owner", Role.ADMIN))]))
 
 

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.errors import UsageError
 from headrace.log import EmbeddedLog
 from headrace.log.base import Log
 from headrace.model.definitions import Project
@@ -39,15 +38,6 @@ class Server:
     services: Services
 
 
-class NoEngine:
-    """There is no view to pause."""
-
-    def pause_view(self, name: str) -> None:
-        raise UsageError(f"there is no view {name}; there are: none")
-
-    resume_view = pause_view
-
-
 def bearer(token: str) -> dict[str, str]:
     """Return the header that a token is sent in."""
     return {"Authorization": f"Bearer {token}"}
@@ -74,9 +64,7 @@ def serving_store(
     project = parse_project({"shop.sql": sql}) if sql else Project((), ())
     commits = Commits()
     desk = StoreDesk("shop", log, store, Settings(), pipelines=list, commits=commits)
-    services = Services(
-        desk, log, store, project=lambda: project, control=NoEngine(), commits=commits
-    )
+    services = Services(desk, log, store, project=lambda: project, commits=commits)
     app = make_app(
         services,
         permissions or Permissions(grants()),

@@ -2,13 +2,24 @@
 
 from fastapi import FastAPI
 
+from headrace.serve.following.following import Following
+from headrace.serve.following.hub import FollowLimits
 from headrace.serve.http.bodies import MAX_APPEND_BYTES, BoundedBodies
 from headrace.serve.http.errors import handle_errors
 from headrace.serve.http.guard import Guard, Limits
 from headrace.serve.http.metrics import Metrics
 from headrace.serve.http.permissions import Permissions
-from headrace.serve.http.routes import control, definitions, session, sql, system
+from headrace.serve.http.routes import (
+    control,
+    definitions,
+    following,
+    session,
+    sql,
+    system,
+    views,
+)
 from headrace.serve.http.services import Services, full_status
+from headrace.serve.reading.views import Views
 from headrace.serve.sampling import LatenessSamples
 
 __all__ = ["OPENAPI", "make_app"]
@@ -28,6 +39,7 @@ def make_app(
     *,
     limits: Limits | None = None,
     max_append_bytes: int = MAX_APPEND_BYTES,
+    following_limits: FollowLimits | None = None,
     loopback: bool = True,
 ) -> FastAPI:
     """Return the application; `loopback`: it is served to this machine alone."""
@@ -43,7 +55,13 @@ def make_app(
     app.state.permissions = permissions
     app.state.lateness = LatenessSamples(services.log)
     app.state.metrics = Metrics(services.turns, lambda: full_status(services))
-    for each in (system, session, definitions, sql, control):
+    app.state.views = Views(services.store, services.log, services.commits)
+    app.state.waiting_reads = 0
+    app.state.following = Following(
+        services.store, app.state.views, services.commits, following_limits
+    )
+    app.state.before_stop = [app.state.following.close]  # ends answers that stay open
+    for each in (system, session, definitions, sql, control, views, following):
         app.include_router(each.router)
     handle_errors(app)
     app.add_middleware(BoundedBodies, max_append_bytes=max_append_bytes)

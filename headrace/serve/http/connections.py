@@ -6,18 +6,46 @@ Promises:
 - At most MAX_WAITING connections wait like that: one more closes the one that waited longest. A
   client that asks at once is served, however many others only hold a connection open.
 Requests under way are bounded elsewhere (`guard.py`), once it is known who asks.
+
+An answer that stays open may end with `drop_connection`: the asker does not take what is sent. What
+waits to be sent to it is given up after LAST_SECONDS.
 """
 
 import asyncio
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import h11
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-__all__ = ["HEAD_SECONDS", "MAX_WAITING", "Connection", "connection_class"]
+__all__ = [
+    "HEAD_SECONDS",
+    "MAX_WAITING",
+    "Connection",
+    "WebSocketConnection",
+    "connection_class",
+    "drop_connection",
+]
 
 HEAD_SECONDS = 5.0
 MAX_WAITING = 64
+LAST_SECONDS = 5.0
+
+_DROP = "headrace.drop"
+
+
+def drop_connection(scope: Scope, last: bytes, code: int) -> None:
+    """Send a last message without waiting for it, and close: for a WebSocket with a code."""
+    drop: Callable[[bytes, int], None] | None = scope.get(_DROP)
+    if drop is not None:  # of another server, as tests have
+        drop(last, code)
+
+
+def _close_soon(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    transport.close()
+    loop.call_later(LAST_SECONDS, transport.abort)
 
 
 class Connection(H11Protocol):
@@ -32,6 +60,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
+        self.app = _Dropping(self.app, self._drop)
         self._await_request()
 
     def data_received(self, data: bytes) -> None:
@@ -60,6 +89,12 @@ class Connection(H11Protocol):
         self._stop_waiting()
         super().connection_lost(exc)
 
+    def _drop(self, last: bytes, _: int) -> None:
+        """End the answer under way with its last bytes."""
+        if not self.transport.is_closing():
+            self.transport.write(self.conn.send(h11.Data(data=last)) or b"")
+            _close_soon(self.transport, self.loop)
+
     def _await_request(self) -> None:
         """Begin to wait, unless this connection does already."""
         if self._upgraded or self._expires is not None:
@@ -78,6 +113,35 @@ class Connection(H11Protocol):
     def _give_up(self) -> None:
         self._stop_waiting()
         self.transport.abort()
+
+
+class _Dropping:
+    """An app whose requests can be dropped."""
+
+    def __init__(self, app: Any, drop: Callable[[bytes, int], None]) -> None:
+        self._app = app
+        self._drop = drop
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[_DROP] = self._drop
+        await self._app(scope, receive, send)
+
+
+class WebSocketConnection(WebSocketsSansIOProtocol):
+    """A connection after it became a WebSocket."""
+
+    async def run_asgi(self) -> None:
+        """Answer, and let the answer be dropped."""
+        self.app = _Dropping(self.app, self._drop)
+        await super().run_asgi()
+
+    def _drop(self, last: bytes, code: int) -> None:
+        if not self.transport.is_closing() and not self.close_sent:
+            self.conn.send_text(last)
+            self.conn.send_close(code)
+            self.close_sent = True
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            _close_soon(self.transport, self.loop)
 
 
 def connection_class(

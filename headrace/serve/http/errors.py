@@ -23,6 +23,7 @@ from headrace.errors import (
     TokenTooOld,
     TopicNotFound,
     UsageError,
+    ViewNotFound,
 )
 
 __all__ = ["ERRORS", "ErrorBody", "Refused", "handle_errors", "status_of"]
@@ -31,6 +32,7 @@ logger = logging.getLogger("headrace.serve")
 
 _STATUS: Mapping[type[HeadraceError], int] = {
     TopicNotFound: 404,
+    ViewNotFound: 404,
     InvalidTopic: 400,
     RecordTooLarge: 413,
     QueryRefused: 400,

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 from headrace.errors import EngineError
 from headrace.project.serving import ServeSettings
-from headrace.serve.http.connections import connection_class
+from headrace.serve.http.connections import WebSocketConnection, connection_class
 
 __all__ = ["serve"]
 
@@ -23,7 +23,10 @@ _START_SECONDS = 10.0
 
 @contextmanager
 def serve(app: ASGIApp, settings: ServeSettings | None = None) -> Iterator[str]:
-    """Serve and yield the URL. EngineError: the address is taken, or a certificate unreadable."""
+    """Serve and yield the URL. EngineError: the address is taken, or a certificate unreadable.
+
+    What is in `app.state.before_stop` is called when the server is about to stop.
+    """
     settings = settings or ServeSettings()
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     listener = _listen(settings)
@@ -32,7 +35,7 @@ def serve(app: ASGIApp, settings: ServeSettings | None = None) -> Iterator[str]:
         log_config=None,
         access_log=False,
         lifespan="off",
-        ws="websockets-sansio",
+        ws=WebSocketConnection,
         ws_max_size=MAX_FRAME_BYTES,
         ws_max_queue=1,
         ws_per_message_deflate=False,  # it would cost more than loopback carries
@@ -64,6 +67,9 @@ def serve(app: ASGIApp, settings: ServeSettings | None = None) -> Iterator[str]:
     try:
         yield f"{scheme}://{_host(settings.host)}:{listener.getsockname()[1]}"
     finally:
+        # Before the server waits for answers under way: those that stay open must end.
+        for stop in getattr(getattr(app, "state", None), "before_stop", ()):
+            stop()
         server.should_exit = True
         thread.join()
         listener.close()

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from fastapi import Request
 from fastapi.requests import HTTPConnection
 
+from headrace.errors import UsageError
 from headrace.log.base import Log
 from headrace.model.definitions import Project
 from headrace.serve.commits import Commits
@@ -29,6 +30,16 @@ class Control(Protocol):
         ...
 
 
+class NoControl:
+    """There is no engine, and so no view, to control."""
+
+    def pause_view(self, name: str) -> None:
+        """Refuse to."""
+        raise UsageError(f"there is no view {name}: no engine runs here")
+
+    resume_view = pause_view
+
+
 @dataclass(frozen=True)
 class Services:
     """The parts of a served project. An engine may take another's place: ask anew each time.
@@ -40,7 +51,7 @@ class Services:
     log: Log
     store: Store
     project: Callable[[], Project]
-    control: Control
+    control: Control = field(default_factory=NoControl)
     commits: Commits = field(default_factory=Commits)
     turns: Turns = field(default_factory=Turns)
     unready: Callable[[], str | None] = lambda: None

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["ARROW", "answer_to_json", "arrow_bytes", "plain", "read_arrow"]
+__all__ = ["ARROW", "answer_to_json", "arrow_bytes", "plain", "plain_column", "read_arrow"]
 
 ARROW = "application/vnd.apache.arrow.stream"
 
@@ -24,7 +24,7 @@ def answer_to_json(table: pa.Table) -> dict[str, Any]:
     """Return a query's answer: names and types of the columns, and the rows as lists."""
     columns = [{"name": field.name, "type": str(field.type)} for field in table.schema]
     # Column by column: two columns may have the same name.
-    values = [[plain(value) for value in _to_python(column)] for column in table.columns]
+    values = [plain_column(column) for column in table.columns]
     return {"columns": columns, "rows": [list(row) for row in zip(*values, strict=True)]}
 
 
@@ -40,6 +40,14 @@ def read_arrow(content: bytes) -> pa.Table:
     """Return the table of a stream of Arrow. ValueError: it is none."""
     with pa.ipc.open_stream(content) as reader:
         return reader.read_all()
+
+
+def plain_column(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column as JSON takes them."""
+    type = column.type
+    if pa.types.is_integer(type) or pa.types.is_string(type) or pa.types.is_boolean(type):
+        return list(column.to_pylist())  # they are plain: a third of the time
+    return [plain(value) for value in _to_python(column)]
 
 
 def _to_python(column: pa.ChunkedArray) -> list[Any]:

@@ -21,7 +21,7 @@ from headrace.errors import QueryRefused, TableNotFound
 from headrace.store.duckdb.errors import damage_of
 from headrace.wording import counted
 
-__all__ = ["read_query"]
+__all__ = ["read_query", "translated_within"]
 
 BATCH_ROWS = 10_000
 
@@ -66,7 +66,7 @@ def read_query(
             "DESCRIBE, SHOW, EXPLAIN); tables change through the log only: `headrace append`"
         )
     _check_functions(sql)
-    with _translated_within(connection, max_seconds):
+    with translated_within(connection, max_seconds):
         reader = connection.sql(sql).to_arrow_reader(BATCH_ROWS)
         return _read_at_most(reader, max_rows)
 
@@ -105,7 +105,7 @@ def _called(sql: str) -> set[str]:
 
 
 @contextmanager
-def _translated_within(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
+def translated_within(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
     """End what the connection runs after some seconds; raise what fails as QueryRefused."""
     done, expired = threading.Event(), threading.Event()
 

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TypeAlias, TypeVar
 import duckdb
 import pyarrow as pa
 
-from headrace.errors import StoreError
+from headrace.errors import StoreError, ViewNotFound
 from headrace.ledger.entries import (
     MAIN,
     Counted,
@@ -37,19 +37,22 @@ from headrace.log.base import Partition, Range
 from headrace.operators.state import Run, Shards
 from headrace.plan.stages import Operator
 from headrace.plan.tables import ERRORS, Table
+from headrace.store.asking import Found, Selection, Standing
 from headrace.store.base import MAX_ROWS, MAX_SECONDS, WRITTEN_ROWS, KeptChanges, SinkChanges
+from headrace.store.duckdb.asked import find_rows, select, stream_rows
 from headrace.store.duckdb.changes.following import head_of, read_leases, read_sinks
 from headrace.store.duckdb.changes.layout import first_table, rows_view
 from headrace.store.duckdb.changes.publishing import net_changes
-from headrace.store.duckdb.changes.reading import head_token, page_after, rows_of
+from headrace.store.duckdb.changes.reading import head_token, keyed_columns, page_after, rows_of
 from headrace.store.duckdb.changes.shown import read_shown, version_at
 from headrace.store.duckdb.commit import SUM_COUNTERS
 from headrace.store.duckdb.errors import lacks_memory, translated
 from headrace.store.duckdb.exporting import write_export
 from headrace.store.duckdb.file import PAUSES_SECONDS
 from headrace.store.duckdb.query import read_query
+from headrace.store.duckdb.standing import read_standing
 from headrace.store.duckdb.tables.cutting import day_start
-from headrace.store.duckdb.tables.names import physical, quote
+from headrace.store.duckdb.tables.names import errors_of, physical, quote
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.versions import CLOCK, read_clock
 from headrace.store.duckdb.writing import WRITTEN_BY
@@ -103,6 +106,45 @@ class DuckDBSnapshot:
         self._is_read = True
         with self._asked(self._connection):
             return read_query(self._connection, sql, max_rows=max_rows, max_seconds=max_seconds)
+
+    def standing(self, view: str) -> Standing:
+        """Return where a view stands. ViewNotFound: readers see none of that name."""
+        return read_standing(self._fetch, view)
+
+    def rows(
+        self,
+        view: str,
+        asked: Selection,
+        *,
+        errors: bool = False,
+        max_bytes: int,
+        max_seconds: float = MAX_SECONDS,
+    ) -> Found:
+        """Return rows that readers see of a view, or of its errors. QueryRefused, ViewNotFound."""
+        source = f"main.{quote(view)}"
+        if errors:
+            source = errors_of(view)
+            names = "SELECT 1 FROM duckdb_views() WHERE schema_name = 'main' AND view_name = ?"
+            if not self._fetch(names, [f"{view}.{ERRORS}"]):
+                raise ViewNotFound(
+                    f"the view {view} has no errors: its rows are records, and one on which an "
+                    f"expression fails is in the topic {view}.dead"
+                )
+        with self._asked(self._connection):
+            return find_rows(
+                self._connection, source, asked, max_bytes=max_bytes, max_seconds=max_seconds
+            )
+
+    def keyed_batches(
+        self, view: str, asked: Selection, *, max_seconds: float
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield rows of a view with `_closed` and `_key`, in batches. QueryRefused."""
+        relation = self.standing(view).relation
+        columns = ["_closed", *keyed_columns(relation, asked.columns)]
+        names = {each.name: f"c{at}" for at, each in enumerate(relation.columns)}
+        statement = select(rows_view(view), columns, asked, names)
+        with self._asked(self._connection):
+            yield from stream_rows(self._connection, statement, max_seconds=max_seconds)
 
     def last_end(self, table: Table) -> int | None:
         """Return when the last window of a table ends, in microseconds; None: it has none."""
@@ -271,9 +313,13 @@ class DuckDBSnapshot:
         """Return the token of this commit for a view. TokenRefused: there is no such view."""
         return head_token(self._fetch, view)
 
-    def changes(self, view: str, after: Token, *, max_rows: int) -> Page:
+    def changes(
+        self, view: str, after: Token, *, max_rows: int, max_bytes: int | None = None
+    ) -> Page:
         """Return what followed a token, at most so many rows. TokenRefused, TokenTooOld."""
-        page = page_after(self._fetch, self._arrow, view, after, max_rows)
+        page = page_after(
+            self._fetch, self._arrow, view, after, max_rows=max_rows, max_bytes=max_bytes
+        )
         if not page.at_head:
             return page
         found = self._fetch(
@@ -288,6 +334,10 @@ class DuckDBSnapshot:
         watermark_us = next((row[3] for row in found), None)
         known = NEVER if watermark_us is None else int(watermark_us)
         return replace(page, position=position, watermark_us=known)
+
+    def leases(self) -> dict[str, str]:
+        """Return the view that each reader with a lease follows."""
+        return {lease: view for lease, (view, _) in read_leases(self._fetch).items()}
 
     def kept_changes(self) -> dict[str, KeptChanges]:
         """Return what is kept of the changes of every view that is followed."""

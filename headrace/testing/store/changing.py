@@ -113,18 +113,29 @@ class History:
         self.store = store
         self.epoch = store.begin_epoch()
 
+    @property
+    def offset(self) -> int:
+        """The first offset of the next turn."""
+        return (self._turn + 1) * 10
+
     def turn(self) -> frozenset[str]:
         """Commit a turn with some rows, or none, after which W may have moved."""
         self._turn += 1
         count = self.draw.choice([0, 1, 1, 2, 5])
         rows = [self._row(number) for number in range(count)]
-        self._deltas.append(rows)
         if self.draw.random() < 0.6:
             self._watermark_us += self.draw.choice([1, 5, 10, 25, 150])
+        return self._commit(rows, _deltas(self.table, rows))
+
+    def add(self, rows: list[tuple[Any, ...]]) -> frozenset[str]:
+        """Commit a turn with these rows, whose keys differ."""
+        self._turn += 1
+        return self._commit(rows, (delta(self.table, *rows),))
+
+    def _commit(self, rows: list[tuple[Any, ...]], deltas: tuple[pa.Table, ...]) -> frozenset[str]:
+        self._deltas.append(rows)
         commit = turn_of(
-            planned(self.epoch, self._turn),
-            {self.table: _deltas(self.table, rows)},
-            progress=self._progress(),
+            planned(self.epoch, self._turn), {self.table: deltas}, progress=self._progress()
         )
         changed = self.store.commit(commit)
         self._committed_us = self._watermark_us

@@ -18,7 +18,7 @@ from headrace.store.base import ROW, Store
 from headrace.testing.store.samples import StoreSuite, delta, planned, turn_of
 from headrace.time.placement import Forever
 
-__all__ = ["FailingContract"]
+__all__ = ["FailingContract", "shares"]
 
 _BIGINT, _DOUBLE, _STRING = map(parse_type, ("BIGINT", "DOUBLE", "STRING"))
 _EVENTS = Reference("_events", _BIGINT)
@@ -34,7 +34,7 @@ def _share(total: int, less: int) -> Operation:
     return Operation(Operator.DIVIDE, (_literal(total), by), _DOUBLE)
 
 
-def _shares(version: str = "v1", *, less: int = 2) -> Table:
+def shares(version: str = "v1", *, less: int = 2) -> Table:
     """Return a table by `k` whose rows fail where as many records were counted, or three."""
     columns = (TableColumn("k", _STRING), TableColumn("_events", _BIGINT, Merge.COUNT))
     above = Operation(Operator.GREATER, (_share(6, 3), _literal(-9)), parse_type("BOOLEAN"))
@@ -55,7 +55,7 @@ def _shares(version: str = "v1", *, less: int = 2) -> Table:
 def _named() -> Table:
     """Return a table by `k` whose output `name` somebody else evaluates."""
     name = Evaluated("s0", "f(k, n)", _STRING, (("k", _STRING), ("_events", _BIGINT)), "o1")
-    plain = _shares()
+    plain = shares()
     outputs = (plain.outputs[0], Output("name", Reference("s0", _STRING), _STRING, "f(k, n)"))
     return replace(plain, outputs=outputs, having=None, evaluated=(name,))
 
@@ -87,7 +87,7 @@ class FailingContract(StoreSuite):
     """Reading never fails: rows that do are errors, until their states change."""
 
     def test_a_row_that_fails_is_an_error_until_its_states_change(self, store: Store) -> None:
-        table = _shares()
+        table = shares()
         epoch = self.begin(store, table)
         rows = delta(table, ("a", 1), ("b", 2), ("c", 3))
         store.commit(turn_of(planned(epoch, 1), {table: (rows,)}))
@@ -104,7 +104,7 @@ class FailingContract(StoreSuite):
         assert [row["k"] for row in _read(store, "shares.errors")] == ["a", "c"]
 
     def test_errors_are_swapped_with_their_view(self, store: Store) -> None:
-        table, edited = _shares(), _shares("v2", less=4)
+        table, edited = shares(), shares("v2", less=4)
         epoch = self.begin(store, table)
         rows = delta(table, ("b", 2), ("d", 4))
         store.commit(turn_of(planned(epoch, 1), {table: (rows,)}))

@@ -1,17 +1,17 @@
 """Read the changes of a view after a token, in pages, across the versions that took over."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from headrace.errors import TokenRefused, TokenTooOld
 from headrace.ledger.following import Page, Token
-from headrace.schema.relations import Relation
+from headrace.schema.relations import Named, Relation, distinct_names
 from headrace.store.duckdb.changes.following import head_of
 from headrace.store.duckdb.changes.shown import Rows, ShownVersion, read_shown
-from headrace.store.duckdb.tables.names import distinct_names, quote
+from headrace.store.duckdb.tables.names import quote
 
-__all__ = ["check_token", "head_token", "page_after", "rows_of"]
+__all__ = ["check_token", "head_token", "keyed_columns", "page_after", "rows_of"]
 
 _BEGIN_ANEW = "begin with all rows of the view, without a token"
 
@@ -26,7 +26,15 @@ def head_token(rows: Rows, view: str) -> Token:
     return Token(_store_id(rows), shown[-1].version, head_of(rows))
 
 
-def page_after(rows: Rows, arrow: Arrow, view: str, after: Token, max_rows: int) -> Page:
+def page_after(
+    rows: Rows,
+    arrow: Arrow,
+    view: str,
+    after: Token,
+    *,
+    max_rows: int,
+    max_bytes: int | None = None,
+) -> Page:
     """Return the next changes after a token, at most so many. TokenRefused, TokenTooOld."""
     shown = read_shown(rows, view)
     at, head = _check(rows, shown, view, after)
@@ -36,12 +44,14 @@ def page_after(rows: Rows, arrow: Arrow, view: str, after: Token, max_rows: int)
         version = shown[at]
         last = shown[at + 1].since - 1 if at + 1 < len(shown) else head
         part = arrow(_select(version, token, last, left + 1))
-        cut = part.num_rows > left
+        fit = left if max_bytes is None else _that_fit(part, left, max_bytes)
+        cut = part.num_rows > fit
         if cut:
-            part, rest = part.slice(0, left), part.slice(left, 1)
+            part, rest = part.slice(0, fit), part.slice(fit, 1)
             token = _behind(token, version, part, rest)
         found.append(part)
         left -= part.num_rows
+        max_bytes = None if max_bytes is None else max(0, max_bytes - part.nbytes)
         if cut:
             break
         if at + 1 == len(shown):
@@ -50,21 +60,25 @@ def page_after(rows: Rows, arrow: Arrow, view: str, after: Token, max_rows: int)
         at += 1
         if not shown[at].same:
             token = Token(token.store_id, shown[-1].version, head)
-            return Page(_named(found, version.relation), token, at_head=True, reset=True)
+            left_over, now = _named(found, version.relation), shown[-1].relation
+            return Page(left_over, token, at_head=True, reset=True, relation=now)
         # All of the version before is read: the first commit of the next one is the swap.
         token = Token(token.store_id, shown[at].version, shown[at].since - 1)
     at_head = token.commit == head and not token.rows
-    return Page(_named(found, shown[at].relation), token, at_head)
+    relation = shown[at].relation
+    return Page(_named(found, relation), token, at_head, relation=relation)
 
 
 def rows_of(relation: Relation) -> str:
     """Return the columns of a table of changes as readers get them."""
-    return ", ".join(
-        [
-            f"{_struct(relation)} AS _key",
-            *(f"c{at} AS {quote(each.name)}" for at, each in enumerate(relation.columns)),
-        ]
-    )
+    return ", ".join(keyed_columns(relation, relation.columns))
+
+
+def keyed_columns(relation: Relation, columns: Sequence[Named]) -> list[str]:
+    """Return the key of a table of changes, and some of its columns, as readers get them."""
+    places = {each.name: at for at, each in enumerate(relation.columns)}
+    named = [f"c{places[each.name]} AS {quote(each.name)}" for each in columns]
+    return [f"{_struct(relation)} AS _key", *named]
 
 
 def _struct(relation: Relation) -> str:
@@ -82,6 +96,13 @@ def _select(version: ShownVersion, token: Token, last: int, limit: int) -> str:
         f"FROM {version.changes} WHERE {beyond} AND _commit <= {last} "
         f"ORDER BY _commit, _row LIMIT {limit}"
     )
+
+
+def _that_fit(part: pa.Table, most: int, max_bytes: int) -> int:
+    """Return how many rows are no more than some bytes, as the average row goes; one always is."""
+    if part.nbytes <= max_bytes:
+        return most
+    return min(most, max(1, int(part.num_rows * max_bytes // part.nbytes)))
 
 
 def _behind(token: Token, version: ShownVersion, part: pa.Table, rest: pa.Table) -> Token:

@@ -2,7 +2,7 @@
 
 from headrace.plan.tables import ERRORS
 
-__all__ = ["GROUP", "distinct_names", "errors_of", "physical", "quote", "watermark_of"]
+__all__ = ["GROUP", "errors_of", "physical", "quote", "watermark_of"]
 
 #: The name of the view's own rows where a final looks up their items.
 GROUP = "g"
@@ -29,13 +29,3 @@ def watermark_of(view: str, version: str) -> str:
         f"(SELECT watermark FROM headrace.watermarks "
         f"WHERE view = '{view}' AND version = '{version}')"
     )
-
-
-def distinct_names(names: list[str]) -> list[str]:
-    """Return names that differ; a key that is not selected may have the name of another."""
-    found: list[str] = []
-    for name in names:
-        while name.lower() in map(str.lower, found):
-            name += "_"
-        found.append(name)
-    return found

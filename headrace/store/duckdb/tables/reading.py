@@ -6,9 +6,10 @@ from functools import cached_property, lru_cache
 
 from headrace.plan.tables import EVENTS, Table
 from headrace.plan.terms import Cause
+from headrace.schema.relations import distinct_names, error_name
 from headrace.store.duckdb.expressions.failing import Asked, Names, ask
 from headrace.store.duckdb.tables.finals import final_fails, final_text, items_fail, items_text
-from headrace.store.duckdb.tables.names import GROUP, distinct_names, quote, watermark_of
+from headrace.store.duckdb.tables.names import GROUP, quote, watermark_of
 from headrace.store.duckdb.tables.placing import Placing, placing_of
 
 __all__ = ["Shown", "live", "shown_at"]
@@ -131,7 +132,7 @@ class Shown:
             f"{self.references[part.reference]} AS {quote(name)}"
             for part, name in zip(self.table.key, keys, strict=True)
         ]
-        error = "_error" if "error" in map(str.lower, keys) else "error"
+        error = error_name(keys)
         said = list(self._said())
         if not said:
             none = ", ".join([*columns, f"CAST(NULL AS VARCHAR) AS {error}"])

@@ -1,0 +1,1 @@
+"""Subscriptions: the rows of a view and how they change, for as long as a reader listens."""

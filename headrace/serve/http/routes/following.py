@@ -1,0 +1,219 @@
+"""Subscriptions: the changes of a view by WebSocket or as server-sent events."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any
+
+from fastapi import APIRouter, Request, WebSocket
+from fastapi.requests import HTTPConnection
+from fastapi.responses import Response
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect
+
+from headrace.errors import (
+    EngineBusy,
+    HeadraceError,
+    QueryRefused,
+    TokenRefused,
+    UsageError,
+    ViewNotFound,
+)
+from headrace.ledger.following import Token
+from headrace.serve.following import messages
+from headrace.serve.following.following import Following, Stopping
+from headrace.serve.following.messages import Message
+from headrace.serve.following.subscription import Subscription, TooSlow, Wanted
+from headrace.serve.http.connections import drop_connection
+from headrace.serve.http.errors import ERRORS, Refused
+from headrace.serve.http.guard import may_follow, needs, stays_open
+from headrace.serve.http.permissions import Role
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["views"], responses=dict(ERRORS))
+
+TOO_SLOW = 4408
+RESTARTS = 1012  # of WebSocket: the service restarts
+_FRAME_SENT = 4400
+_CODES: Mapping[type[HeadraceError], int] = {
+    UsageError: 4400,
+    ViewNotFound: 4404,
+    TokenRefused: 4409,
+    QueryRefused: 4413,
+    EngineBusy: 4429,
+}
+_ABOUT_SSE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "events, for as long as you listen", "content": {"text/event-stream": {}}}
+}
+
+_Sent = Callable[[Message], Awaitable[None]]
+
+
+def _wanted(connection: HTTPConnection) -> Wanted:
+    """Return what a subscriber asks for. UsageError, TokenRefused."""
+    parameters = connection.query_params
+    with_rows = parameters.get("snapshot", "true").lower()
+    if with_rows not in ("true", "false"):
+        raise UsageError(f"snapshot={with_rows[:100]!r}: write true or false")
+    after = parameters.get("after") or connection.headers.get("last-event-id") or None
+    return Wanted(
+        None if after is None else Token.parse(after),
+        parameters.getlist("where"),
+        parameters.getlist("columns"),
+        with_rows == "true",
+    )
+
+
+def _code(error: HeadraceError) -> int:
+    return next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), 1011)
+
+
+async def _send_all(
+    subscription: Subscription, send: _Sent, scope: Scope, drain_seconds: float
+) -> tuple[Message | None, int]:
+    """Send until the subscription ends; return the last message and the code to close with.
+
+    A socket that takes nothing for so long is dropped.
+    """
+    try:
+        async for message in subscription.messages():
+            try:
+                async with asyncio.timeout(drain_seconds):
+                    await send(message)
+            except TimeoutError:
+                told = messages.error(
+                    "TooSlow",
+                    f"the connection took no bytes for {drain_seconds:g} seconds; read faster",
+                )
+                text = told.event if scope["type"] == "http" else told.text.encode()
+                drop_connection(scope, text, TOO_SLOW)
+                return None, TOO_SLOW
+    except TooSlow as error:
+        return messages.error("TooSlow", str(error)), TOO_SLOW
+    except Stopping:
+        return None, RESTARTS
+    except HeadraceError as error:
+        return messages.error(type(error).__name__, str(error)), _code(error)
+    raise AssertionError("a subscription ends with a reason")
+
+
+@router.websocket("/v1/views/{name}/changes")
+async def follow(websocket: WebSocket, name: str) -> None:
+    """Send a view's rows and changes as text frames; the client has nothing to say."""
+    if not await may_follow(websocket):
+        return
+    following: Following = websocket.app.state.following
+    last: Message | None
+    try:
+        async with AsyncExitStack() as stack:
+            subscription = await stack.enter_async_context(
+                following.subscribe(name, _wanted(websocket))
+            )
+            drain_seconds = following.limits.drain_seconds
+            last, code = await _until_frame(websocket, subscription, drain_seconds)
+    except HeadraceError as error:
+        last, code = messages.error(type(error).__name__, str(error)), _code(error)
+    except Stopping:
+        last, code = None, RESTARTS
+    if code is not None:
+        await _end(websocket, last, code)
+
+
+async def _until_frame(
+    websocket: WebSocket, subscription: Subscription, drain_seconds: float
+) -> tuple[Message | None, int | None]:
+    """Send until it ends, or until the client says something or leaves (None)."""
+
+    async def send(message: Message) -> None:
+        await websocket.send_text(message.text)
+
+    sending = asyncio.create_task(_send_all(subscription, send, websocket.scope, drain_seconds))
+    receiving = asyncio.create_task(websocket.receive())
+    try:
+        await asyncio.wait((sending, receiving), return_when=asyncio.FIRST_COMPLETED)
+        if sending.done():
+            return sending.result()
+        if receiving.result()["type"] == "websocket.disconnect":
+            return None, None
+        said = "a subscription takes no messages from its client; ask by HTTP"
+        return messages.error("UsageError", said), _FRAME_SENT
+    except WebSocketDisconnect:
+        return None, None
+    finally:
+        for task in (sending, receiving):
+            task.cancel()
+        await asyncio.gather(sending, receiving, return_exceptions=True)
+
+
+async def _end(websocket: WebSocket, last: Message | None, code: int) -> None:
+    try:
+        if last is not None:
+            await websocket.send_text(last.text)
+        await websocket.close(code)
+    except (WebSocketDisconnect, RuntimeError):
+        pass  # it is closed already: by the client, or dropped
+
+
+@router.get(
+    "/v1/views/{name}/changes",
+    summary="Follow a view",
+    dependencies=[needs(Role.READ)],
+    response_class=Response,
+    responses=_ABOUT_SSE,
+)
+async def events(request: Request, name: str) -> Response:
+    """Send a view's rows and changes as server-sent events; by WebSocket at the same address."""
+    following: Following = request.app.state.following
+    stack = AsyncExitStack()
+    try:
+        subscription = await stack.enter_async_context(following.subscribe(name, _wanted(request)))
+    except EngineBusy as error:
+        raise Refused(429, "EngineBusy", str(error), headers={"Retry-After": "5"}) from error
+    except Stopping as error:
+        raise Refused(503, "EngineBusy", "the engine stops; ask again soon") from error
+    stays_open(request)
+    return _EventStream(stack, subscription, following.limits.drain_seconds)
+
+
+class _EventStream(Response):
+    """Events until the subscription ends or the client leaves; then all is let go."""
+
+    def __init__(
+        self, stack: AsyncExitStack, subscription: Subscription, drain_seconds: float
+    ) -> None:
+        super().__init__(media_type="text/event-stream")
+        self._stack = stack
+        self._subscription = subscription
+        self._drain_seconds = drain_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_event(message: Message) -> None:
+            await send({"type": "http.response.body", "body": message.event, "more_body": True})
+
+        async def wait_until_left() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+
+        headers = [
+            (b"content-type", b"text/event-stream; charset=utf-8"),
+            (b"cache-control", b"no-store"),
+            (b"x-accel-buffering", b"no"),  # a proxy is to hand events on at once
+        ]
+        async with self._stack:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            sending = asyncio.create_task(
+                _send_all(self._subscription, send_event, scope, self._drain_seconds)
+            )
+            leaving = asyncio.create_task(wait_until_left())
+            try:
+                await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+                if sending.done():
+                    last, _ = sending.result()
+                    if last is not None:
+                        await send_event(last)
+                    await send({"type": "http.response.body", "body": b""})
+            finally:
+                for task in (sending, leaving):
+                    task.cancel()
+                await asyncio.gather(sending, leaving, return_exceptions=True)

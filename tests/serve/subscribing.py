@@ -1,0 +1,125 @@
+"""Subscribers of a served view that keep what they folded at every commit they were told of."""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+from serving import READ
+
+from headrace.client import Client, Fold, Message
+from headrace.client.messages import parse_message
+from headrace.errors import TokenRefused, Unreachable
+from headrace.serve.http.values import answer_to_json
+from headrace.store.base import Store
+
+Rows = Counter[str]
+
+
+def shown(store: Store, view: str = "hits") -> tuple[int, Rows]:
+    """Return the last commit, and the rows of a view there."""
+    with store.open() as snapshot:
+        found = snapshot.query(f"SELECT * EXCLUDE (_events) FROM {view}", max_rows=None)
+        commit = snapshot.commits()
+    answer = answer_to_json(found)
+    names = [column["name"] for column in answer["columns"]]
+    rows = (dict(zip(names, row, strict=True)) for row in answer["rows"])
+    return commit, Counter(json.dumps(row, sort_keys=True) for row in rows)
+
+
+def folded(fold: Fold) -> Rows:
+    return Counter(json.dumps(row, sort_keys=True) for row in fold.rows.values())
+
+
+class Subscriber(threading.Thread):
+    """Folds what it is sent until it is told to stop; `leave` makes it come back by its token."""
+
+    def __init__(self, url: str, view: str = "hits", **asked: Any) -> None:
+        super().__init__(daemon=True)
+        self.url = url
+        self.view = view
+        self.asked = asked
+        self.fold = Fold()
+        self.at: dict[int, Rows] = {}
+        self.resets = 0
+        self.failure: BaseException | None = None
+        self._leaves = threading.Event()
+        self._stops = threading.Event()
+
+    def run(self) -> None:
+        try:
+            while not self._stops.is_set():
+                for message in self.listen():
+                    self.take(message)
+                    if self._leaves.is_set() or self._stops.is_set():
+                        self._leaves.clear()
+                        break
+        except Exception as error:  # noqa: BLE001 - told to who waits
+            self.failure = error
+
+    def take(self, message: Message) -> None:
+        self.resets += type(message).__name__ == "Reset"
+        if self.fold.take(message):
+            commit = self.fold.commit
+            assert commit is not None
+            rows = folded(self.fold)
+            assert self.at.setdefault(commit, rows) == rows, commit
+            assert commit == max(self.at)
+
+    def listen(self) -> Iterator[Message]:
+        with Client(self.url, READ) as client:
+            stream = client.subscribe(self.view, after=self.fold.token, patience_s=60, **self.asked)
+            try:
+                yield from stream
+            except Unreachable:  # the first connection found no server
+                time.sleep(0.05)
+            finally:
+                stream.close()  # type: ignore[attr-defined]
+
+    def leave(self) -> None:
+        self._leaves.set()
+
+    def stop(self) -> None:
+        self._stops.set()
+        self.join(20)
+        assert not self.is_alive()
+
+    def wait_for(self, commit: int, seconds: float = 60) -> None:
+        deadline = time.monotonic() + seconds
+        while max(self.at, default=-1) < commit:
+            if self.failure is not None:
+                raise self.failure
+            assert time.monotonic() < deadline, (commit, max(self.at, default=-1))
+            time.sleep(0.01)
+
+
+class EventSubscriber(Subscriber):
+    """The same by server-sent events, as a browser does it."""
+
+    def listen(self) -> Iterator[Message]:
+        headers = {"Authorization": f"Bearer {READ}", "Accept": "text/event-stream"}
+        if self.fold.token is not None:
+            headers["Last-Event-ID"] = self.fold.token
+        try:
+            with httpx.stream(
+                "GET",
+                f"{self.url}/v1/views/{self.view}/changes",
+                headers=headers,
+                params=self.asked,
+                trust_env=False,
+                timeout=20,
+            ) as answer:
+                if answer.status_code in (409, 410):
+                    self.fold = Fold()
+                    return
+                answer.raise_for_status()
+                for line in answer.iter_lines():
+                    if line.startswith("data: "):
+                        yield parse_message(line.removeprefix("data: "))
+        except (httpx.TransportError, httpx.HTTPStatusError, Unreachable):
+            time.sleep(0.05)
+        except TokenRefused:
+            self.fold = Fold()
