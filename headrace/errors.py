@@ -2,6 +2,7 @@
 
 HeadraceError
 ├── UsageError              the call itself is wrong
+│   └── KeyReused           an Idempotency-Key comes again with another request
 ├── DefinitionError         definitions refused; carries every Problem, not only the first
 ├── DefinitionUnreadable    a kept definition is of a later release, or damaged
 ├── LogError                the log cannot do what was asked
@@ -62,6 +63,7 @@ __all__ = [
     "HeadraceError",
     "InvalidTopic",
     "JavaMissing",
+    "KeyReused",
     "Location",
     "LogDamaged",
     "LogError",
@@ -120,6 +122,10 @@ class UsageError(HeadraceError):
     """The call itself is wrong."""
 
     exit_code = 2
+
+
+class KeyReused(UsageError):
+    """An Idempotency-Key comes again with another request."""
 
 
 class DefinitionError(HeadraceError):

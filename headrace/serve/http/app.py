@@ -5,9 +5,13 @@ from fastapi import FastAPI
 from headrace.serve.http.bodies import BoundedBodies
 from headrace.serve.http.errors import handle_errors
 from headrace.serve.http.guard import Guard, Limits
+from headrace.serve.http.ingesting import Ingesting
 from headrace.serve.http.permissions import Permissions
-from headrace.serve.http.routes import session, sql, system
+from headrace.serve.http.routes import session, sql, system, topics
 from headrace.serve.http.services import Services
+from headrace.serve.http.stopping import Stopping
+from headrace.serve.ingest.appending import Ingest
+from headrace.serve.tailing.following import Tails
 
 __all__ = ["OPENAPI", "make_app"]
 
@@ -38,7 +42,10 @@ def make_app(
     )
     app.state.services = services
     app.state.permissions = permissions
-    for each in (system, session, sql):
+    app.state.stopping = Stopping()
+    app.state.ingesting = Ingesting(services.log, Ingest(services.log, services.project))
+    app.state.tails = Tails(services.log)
+    for each in (system, session, sql, topics):
         app.include_router(each.router)
     handle_errors(app)
     app.add_middleware(BoundedBodies)

@@ -5,19 +5,44 @@ Promises:
   after its last request was answered, is closed. What it sends in between gives it no more time.
 - At most MAX_WAITING connections wait like that: one more closes the one that waited longest. A
   client that asks at once is served, however many others only hold a connection open.
+- One that does not take what it is sent can be dropped (`drop_of`): it is told why, should it read
+  again within DROP_SECONDS, and is closed then whether it did or not.
 Requests under way are bounded elsewhere (`guard.py`), once it is known who asks.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import ClassVar
 
 import h11
+from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
 
-__all__ = ["HEAD_SECONDS", "MAX_WAITING", "Connection", "connection_class"]
+__all__ = [
+    "HEAD_SECONDS",
+    "MAX_WAITING",
+    "Connection",
+    "Drop",
+    "Socket",
+    "connection_class",
+    "drop_of",
+]
 
 HEAD_SECONDS = 5.0
 MAX_WAITING = 64
+DROP_SECONDS = 5.0
+
+#: Ends a connection that takes nothing: the last text it is sent, and how a WebSocket is closed.
+Drop = Callable[[str, int, str], None]
+_DROP = "headrace.drop"
+
+
+def drop_of(scope: Scope) -> Drop:
+    """Return what drops the connection of a request or a WebSocket."""
+    found: Drop = scope[_DROP]
+    return found
 
 
 class Connection(H11Protocol):
@@ -41,6 +66,12 @@ class Connection(H11Protocol):
             self._await_request()
         else:
             self._stop_waiting()
+
+    def handle_events(self) -> None:
+        """Let requests that have come be answered, which they are after this has returned."""
+        super().handle_events()
+        if self.scope is not None:
+            self.scope[_DROP] = self._drop  # type: ignore[literal-required]
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""
@@ -75,9 +106,41 @@ class Connection(H11Protocol):
             self._expires.cancel()
             self._expires = None
 
+    def _drop(self, last: str, _code: int, _reason: str) -> None:
+        if not self.transport.is_closing():
+            # Past what is waiting to be sent: whoever awaits that it is would wait for good.
+            for event in (h11.Data(data=last.encode()), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+            self.cycle.response_complete = True
+            self.cycle.keep_alive = False
+        _close(self.loop, self.transport)
+
     def _give_up(self) -> None:
         self._stop_waiting()
         self.transport.abort()
+
+
+class Socket(WebSocketsSansIOProtocol):
+    """One WebSocket."""
+
+    def handle_connect(self, event: Request) -> None:
+        """Let a WebSocket be answered, which it is after this has returned."""
+        super().handle_connect(event)
+        self.scope[_DROP] = self._drop  # type: ignore[literal-required]
+
+    def _drop(self, last: str, code: int, reason: str) -> None:
+        if not self.transport.is_closing() and not self.close_sent:
+            self.conn.send_text(last.encode())
+            self.conn.send_close(code, reason)
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.close_sent = True
+        _close(self.loop, self.transport)
+
+
+def _close(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> None:
+    """Close a connection once all is sent, or after a while."""
+    transport.close()
+    loop.call_later(DROP_SECONDS, transport.abort)
 
 
 def connection_class(

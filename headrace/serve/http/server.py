@@ -11,7 +11,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from headrace.errors import EngineError
-from headrace.serve.http.connections import connection_class
+from headrace.serve.http.connections import Socket, connection_class
+from headrace.serve.http.stopping import tell_stopping
 
 __all__ = ["serve"]
 
@@ -29,7 +30,7 @@ def serve(app: ASGIApp, *, port: int) -> Iterator[str]:
         log_config=None,
         access_log=False,
         lifespan="off",
-        ws="websockets-sansio",
+        ws=Socket,
         ws_max_size=MAX_FRAME_BYTES,
         ws_max_queue=1,
         ws_per_message_deflate=False,  # it would cost more than loopback carries
@@ -48,6 +49,7 @@ def serve(app: ASGIApp, *, port: int) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
+        tell_stopping(app)
         server.should_exit = True
         thread.join()
         listener.close()
