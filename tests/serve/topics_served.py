@@ -38,9 +38,10 @@ SELECT window.start AS minute, count(*) AS n FROM payments GROUP BY window(ts, '
 class Served:
     """A client of a served log."""
 
-    def __init__(self, url: str, log: Log) -> None:
+    def __init__(self, url: str, log: Log, tails: Tails) -> None:
         self.url = url
         self.log = log
+        self.tails = tails
 
     def append(
         self, topic: str, body: bytes | str, *, type_: str = "application/json", **more: Any
@@ -98,7 +99,6 @@ def serving_log(folder: Path, log: Log, *, limits: TailLimits | None = None) -> 
         services = Services(desk, log, store, project=lambda: project)
         grants = [TokenGrant.of(token, Grant(token, role)) for token, role in TOKENS.items()]
         app = make_app(services, Permissions(grants))
-        if limits is not None:
-            app.state.tails = Tails(log, limits)
+        app.state.tails = Tails(log, limits)
         with serve(app, port=0) as url:
-            yield Served(url, log)
+            yield Served(url, log, app.state.tails)

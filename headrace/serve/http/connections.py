@@ -53,6 +53,7 @@ class Connection(H11Protocol):
     waiting: ClassVar[dict["Connection", None]]  # in the order they began to wait
     _expires: asyncio.TimerHandle | None = None
     _upgraded = False  # it is a WebSocket now
+    _cut: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
@@ -89,6 +90,8 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._stop_waiting()
+        if self._cut is not None:
+            self._cut.cancel()
         super().connection_lost(exc)
 
     def _await_request(self) -> None:
@@ -113,7 +116,7 @@ class Connection(H11Protocol):
                 self.transport.write(self.conn.send(event) or b"")
             self.cycle.response_complete = True
             self.cycle.keep_alive = False
-        _close(self.loop, self.transport)
+        self._cut = _close(self.loop, self.transport)
 
     def _give_up(self) -> None:
         self._stop_waiting()
@@ -123,10 +126,18 @@ class Connection(H11Protocol):
 class Socket(WebSocketsSansIOProtocol):
     """One WebSocket."""
 
+    _cut: asyncio.TimerHandle | None = None
+
     def handle_connect(self, event: Request) -> None:
         """Let a WebSocket be answered, which it is after this has returned."""
         super().handle_connect(event)
         self.scope[_DROP] = self._drop  # type: ignore[literal-required]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        if self._cut is not None:
+            self._cut.cancel()
+        super().connection_lost(exc)
 
     def _drop(self, last: str, code: int, reason: str) -> None:
         if not self.transport.is_closing() and not self.close_sent:
@@ -134,13 +145,13 @@ class Socket(WebSocketsSansIOProtocol):
             self.conn.send_close(code, reason)
             self.transport.write(b"".join(self.conn.data_to_send()))
             self.close_sent = True
-        _close(self.loop, self.transport)
+        self._cut = _close(self.loop, self.transport)
 
 
-def _close(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> None:
-    """Close a connection once all is sent, or after a while."""
+def _close(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> asyncio.TimerHandle:
+    """Close a connection once all is sent; what is returned does so after a while."""
     transport.close()
-    loop.call_later(DROP_SECONDS, transport.abort)
+    return loop.call_later(DROP_SECONDS, transport.abort)
 
 
 def connection_class(

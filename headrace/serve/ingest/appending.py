@@ -59,7 +59,7 @@ class _Waiting:
     shares: Shares = field(default_factory=list)
     without_key: int = 0
     done: Done | None = None
-    error: Exception | None = None
+    error: BaseException | None = None
 
     @property
     def is_open(self) -> bool:
@@ -143,10 +143,12 @@ class Ingest:
         try:
             self._share(self._log.topic(topic), lane, group)
             self._store(topic, [each for each in group if each.is_open])
-        except Exception as error:  # noqa: BLE001 - each waiting thread raises it
+        except BaseException as error:
             for each in group:
                 if each.is_open:
                     each.error = error
+            if not isinstance(error, Exception):
+                raise
 
     def _share(self, topic: Topic, lane: _Lane, group: Sequence[_Waiting]) -> None:
         """Give every record its key and its partition; a body that is wrong has its error."""

@@ -99,8 +99,12 @@ def read_last(log: Log, topic: str, count: int) -> Page:
         _rows(place, _read_end(log, place, extent, count, budget))
         for place, extent in extents.items()
     ]
-    merged = list(heapq.merge(*parts, key=_order))
-    records = [row.to_json() for row in merged[-count:]]
+    merged = list(heapq.merge(*parts, key=_order))[-count:]
+    size, start = 0, len(merged)
+    while start and (start == len(merged) or size + merged[start - 1].size <= MAX_PAGE_BYTES):
+        start -= 1
+        size += merged[start].size
+    records = [row.to_json() for row in merged[start:]]
     return Page(records, {place: extent.end_offset for place, extent in extents.items()})
 
 
@@ -111,7 +115,7 @@ def _read_end(
     span = extent.end_offset - extent.first_offset
     if span == 0:
         return []
-    asked = 16
+    asked = 1
     while True:
         asked = min(asked, count, span)
         range_ = Range(place, extent.end_offset - asked, extent.end_offset)
@@ -193,6 +197,11 @@ class _Row:
     key: bytes | None
     value: bytes | None
     headers: list[dict[str, Any]] | None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it has."""
+        return len(self.key or b"") + len(self.value or b"")
 
     def to_json(self) -> dict[str, Any]:
         """Return the record; bytes that are no text are in base64, under another name."""
