@@ -15,14 +15,12 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 
 from headrace.errors import UsageError
-from headrace.log.base import Log
 from headrace.serve.http.errors import Refused
 from headrace.serve.http.values import ARROW
 from headrace.serve.ingest.appending import Ingest
 from headrace.serve.ingest.decoding import Body, Kind, decode
 from headrace.serve.ingest.requests import Done
 from headrace.serve.ingest.requests import Request as NamedRequest
-from headrace.serve.tailing.pages import find_topic
 
 __all__ = ["KINDS", "MAX_HELD_BYTES", "THREADS", "Ingesting", "body_kind"]
 
@@ -58,8 +56,7 @@ def body_kind(headers: Headers) -> Kind:
 class Ingesting:
     """Takes the bodies of appends."""
 
-    def __init__(self, log: Log, ingest: Ingest) -> None:
-        self._log = log
+    def __init__(self, ingest: Ingest) -> None:
         self._ingest = ingest
         self._held_bytes = 0
         self._limiter = anyio.CapacityLimiter(THREADS)
@@ -78,12 +75,11 @@ class Ingesting:
         """Read a request's body and append it. Refused, and what `Ingest.append` raises."""
         if idempotency_key is not None and not _VISIBLE.fullmatch(idempotency_key):
             raise UsageError("an Idempotency-Key has letters, digits and other visible ASCII only")
-        # Before the body is read: a body for a topic that is not there is not worth its memory.
-        await run_sync(self._check, topic, limiter=self._limiter)
         with self._holding() as held:
             content = await held.read(request)
 
             def work() -> Done:
+                self._ingest.check(topic)
                 named = None
                 if idempotency_key is not None:
                     how = repr((kind.value, key, partition, envelope)).encode()
@@ -92,10 +88,6 @@ class Ingesting:
                 return self._ingest.append(topic, sent, key=key, partition=partition, request=named)
 
             return await run_sync(work, limiter=self._limiter)
-
-    def _check(self, topic: str) -> None:
-        find_topic(self._log, topic)
-        self._ingest.check(topic)
 
     @contextmanager
     def _holding(self) -> Iterator["_Held"]:

@@ -32,6 +32,7 @@ from headrace.log.base import MAX_RECORD_BYTES, Append, Log, Partition, Range, T
 from headrace.log.records import record_bytes
 from headrace.log.sharing import KeylessTurns, share_append
 from headrace.model.definitions import Project
+from headrace.serve.finding import find_topic
 from headrace.serve.ingest.closed import refuse_written
 from headrace.serve.ingest.cutting import too_large
 from headrace.serve.ingest.decoding import Sent
@@ -108,7 +109,7 @@ class Ingest:
 
         TopicNotFound, UsageError.
         """
-        self._log.topic(topic)
+        find_topic(self._log, topic)
         refuse_written(self._project(), topic)
 
     def append(
@@ -124,8 +125,8 @@ class Ingest:
 
         `key` is the field that keys are read from, instead of the declared one. TopicNotFound,
         UsageError, RecordTooLarge, KeyReused: nothing was appended. Others: all of it or nothing.
+        `check` was called before.
         """
-        self.check(topic)
         with self._mutex:
             lane = self._lanes.setdefault(topic, _Lane(topic))
         waiting = _Waiting(sent, key, partition, request)

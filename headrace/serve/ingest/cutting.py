@@ -4,12 +4,12 @@ Promises:
 - Every text is one JSON object. It is not encoded anew: `12.50` stays `12.50`, `1e400` stays
   `1e400`.
 - A body is cut as a whole or refused; the error names the first bad line or record, counted from 1.
-- At most MAX_RECORDS, and the values of one record are in memory at a time.
+- At most MAX_RECORDS. The values that are parsed are thrown away, one record after the other.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from headrace.errors import RecordTooLarge, UsageError
@@ -44,7 +44,7 @@ class Cut(NamedTuple):
     """The records of a body, and what to call them: line 1, record 1."""
 
     texts: list[bytes]
-    numbers: list[int]
+    numbers: Sequence[int]
     noun: str
 
 
@@ -99,38 +99,86 @@ def too_large(where: str, size: int) -> RecordTooLarge:
 
 def cut_lines(body: bytes) -> Cut:
     """Return the records of JSON lines; empty lines are left out. UsageError, RecordTooLarge."""
-    cut = Cut([], [], "line")
-    number = 0
     body = body.removeprefix(_BYTE_ORDER_MARK)
+    # A newline is one byte in UTF-8 and never part of another character.
+    lines, own = _decode(body).split("\n"), body.split(b"\n")
+    if not lines[-1]:
+        del lines[-1], own[-1]
+    if _are_objects(lines):
+        return _checked(Cut(own, range(1, len(own) + 1), "line"))
+    texts: list[bytes] = []
+    numbers: list[int] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            if (at := skip(line, 0)) < len(line):
+                _check_end(line, _object_end(line, at))
+                texts.append(own[number - 1].removesuffix(b"\r"))
+                numbers.append(number)
+        except Unread as problem:
+            raise refused(f"line {number}", problem) from None
+    return _checked(Cut(texts, numbers, "line"))
+
+
+def _are_objects(lines: list[str]) -> bool:
+    """Whether every line is an object and nothing else, which most are; found out in one go."""
     try:
-        # A newline is one byte in UTF-8 and never part of another character.
-        pairs = zip(_decode(body).split("\n"), body.split(b"\n"), strict=True)
-        for number, (line, own) in enumerate(pairs, 1):
-            # Most lines are an object and nothing else.
-            at = 0 if line.startswith("{") else skip(line, 0)
-            if at == len(line):
-                continue
-            end = _object_end(line, at)
-            if end < len(line):
-                _check_end(line, end)
-                own = own.removesuffix(b"\r")
-            _take(cut, own, number)
-    except Unread as problem:
-        raise refused(f"line {number}", problem) from None
-    return cut
+        ends = [end for _, end in map(_decode_at, lines)]
+    except (json.JSONDecodeError, RecursionError, Unread):
+        return False
+    return ends == list(map(len, lines)) and all(line[0] == "{" for line in lines)
 
 
 def cut_json(body: bytes) -> Cut:
     """Return the records of JSON: one object, or an array of them. UsageError, RecordTooLarge."""
     text = _decode(body.removeprefix(_BYTE_ORDER_MARK))
-    cut = Cut([], [], "record")
+    texts: list[bytes] = []
     try:
         at = skip(text, 0)
-        parts = _elements(text, at) if text.startswith("[", at) else _only(text, at)
-        for number, (start, end) in enumerate(parts, 1):
-            _take(cut, text[start:end].encode(), number)
+        if text.startswith("[", at):
+            _cut_array(text, at, texts)
+        else:
+            end = _object_end(text, at)
+            if (rest := skip(text, end)) < len(text):
+                raise _more_than_one(text, rest)
+            texts.append(text[at:end].encode())
     except Unread as problem:
-        raise refused(f"record {len(cut.texts) + 1}", problem) from None
+        raise refused(f"record {len(texts) + 1}", problem) from None
+    return _checked(Cut(texts, range(1, len(texts) + 1), "record"))
+
+
+def _more_than_one(text: str, at: int) -> Unread:
+    return Unread(f"{show(text, at)}; JSON lines have the type application/x-ndjson")
+
+
+def _cut_array(text: str, at: int, texts: list[bytes]) -> None:
+    """Add the elements of an array to `texts`; those before a bad one are there when it raises."""
+    at = skip(text, at + 1)
+    if not text.startswith("]", at):
+        while True:
+            end = _object_end(text, at)
+            texts.append(text[at:end].encode())
+            if text.startswith(",{", end):
+                at = end + 1
+                continue
+            at = skip(text, end)
+            if text.startswith("]", at):
+                break
+            if not text.startswith(",", at):
+                raise Unread(show(text, at))
+            at = skip(text, at + 1)
+    _check_end(text, at + 1)
+
+
+def _checked(cut: Cut) -> Cut:
+    if len(cut.texts) > MAX_RECORDS:
+        raise RecordTooLarge(
+            f"the body has {len(cut.texts):,} records, {MAX_RECORDS:,} is the most. Nothing was "
+            f"appended; send them in several requests."
+        )
+    if cut.texts and max(map(len, cut.texts)) > MAX_RECORD_BYTES:
+        for text, number in zip(cut.texts, cut.numbers, strict=True):
+            if len(text) > MAX_RECORD_BYTES:
+                raise too_large(f"{cut.noun} {number}", len(text))
     return cut
 
 
@@ -142,18 +190,6 @@ def _decode(body: bytes) -> str:
         raise refused(f"line {line}", f"not UTF-8 at byte {error.start} of the body") from None
 
 
-def _take(cut: Cut, text: bytes, number: int) -> None:
-    if len(text) > MAX_RECORD_BYTES:
-        raise too_large(f"{cut.noun} {number}", len(text))
-    if len(cut.texts) == MAX_RECORDS:
-        raise RecordTooLarge(
-            f"the body has more than {MAX_RECORDS:,} records, which is the most. Nothing was "
-            f"appended; send them in several requests."
-        )
-    cut.texts.append(text)
-    cut.numbers.append(number)
-
-
 def _object_end(text: str, at: int) -> int:
     if not text.startswith("{", at):
         _, end = scan(text, at)
@@ -161,31 +197,6 @@ def _object_end(text: str, at: int) -> int:
         raise Unread(f"not a JSON object: {shown.encode(errors='replace').decode()}")
     _, end = scan(text, at)
     return end
-
-
-def _only(text: str, at: int) -> Iterator[tuple[int, int]]:
-    end = _object_end(text, at)
-    if (rest := skip(text, end)) < len(text):
-        raise Unread(f"{show(text, rest)}; JSON lines have the type application/x-ndjson")
-    yield at, end
-
-
-def _elements(text: str, at: int) -> Iterator[tuple[int, int]]:
-    at = skip(text, at + 1)
-    if text.startswith("]", at):
-        at += 1
-    else:
-        while True:
-            end = _object_end(text, at)
-            yield at, end
-            at = skip(text, end)
-            if text.startswith("]", at):
-                at += 1
-                break
-            if not text.startswith(",", at):
-                raise Unread(show(text, at))
-            at = skip(text, at + 1)
-    _check_end(text, at)
 
 
 def _check_end(text: str, at: int) -> None:

@@ -18,9 +18,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.errors import PositionLost, TopicNotFound, UsageError
+from headrace.errors import PositionLost, UsageError
 from headrace.log.base import Extent, Log, Partition, Range
-from headrace.log.checks import is_topic_name
 from headrace.serve.reading.positions import Position
 
 __all__ = [
@@ -29,7 +28,6 @@ __all__ = [
     "Page",
     "check_position",
     "end_of",
-    "find_topic",
     "read_after",
     "read_last",
 ]
@@ -37,7 +35,6 @@ __all__ = [
 MAX_PAGE_RECORDS = 1_000
 MAX_PAGE_BYTES = 4 << 20
 _BATCH_RECORDS = 100
-_SHOWN_NAMES = 20
 
 
 @dataclass(frozen=True)
@@ -46,24 +43,6 @@ class Page:
 
     records: list[dict[str, Any]]
     position: Position
-
-
-def find_topic(log: Log, name: str) -> None:
-    """Return if there is such a topic. TopicNotFound names those there are."""
-    try:
-        if is_topic_name(name):
-            log.topic(name)
-            return
-        cause = None
-    except TopicNotFound as error:
-        cause = error
-    names = [topic.name for topic in log.topics()]
-    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    known = f"there are {', '.join(names[:_SHOWN_NAMES])}{more}" if names else "there is none"
-    raise TopicNotFound(
-        f"{name[:249]!r}: no such topic; {known}. Make it with `headrace topics create`, or define "
-        f"a stream that reads it."
-    ) from cause
 
 
 def end_of(log: Log, topic: str) -> Position:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from headrace.errors import HeadraceError, TopicNotFound, UsageError
 from headrace.log.base import Log
 from headrace.model.definitions import Project
+from headrace.serve.finding import find_topic
 from headrace.serve.http.errors import ERRORS, Refused
 from headrace.serve.http.guard import may_follow, needs, stays_open
 from headrace.serve.http.ingesting import Ingesting, body_kind
@@ -27,7 +28,6 @@ from headrace.serve.tailing.pages import (
     Page,
     check_position,
     end_of,
-    find_topic,
     read_after,
     read_last,
 )
