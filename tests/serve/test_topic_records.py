@@ -9,10 +9,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -22,7 +23,10 @@ from websockets.sync.client import ClientConnection, connect
 from headrace.log.records import records
 from headrace.serve.http import connections
 from headrace.serve.tailing.following import TailLimits
-from serve.topics_served import Served, serving
+from serve.topics_served import Served, serving, serving_log
+
+if TYPE_CHECKING:
+    from broker import Broker
 
 AUTHORIZED = {"Authorization": "Bearer reader"}
 QUICK = TailLimits(max_followers=3, send_seconds=1.0, progress_seconds=0.2)
@@ -70,8 +74,9 @@ def test_topics_are_listed_with_what_they_hold(served: Served) -> None:
             {"partition": 1, "first_offset": 0, "end_offset": 0},
         ],
         "records": 2,
-        "bytes": None,
+        "bytes": found["bytes"],
     }
+    assert found["bytes"] > 100
 
 
 def test_the_newest_records_come_in_the_order_of_arrival(served: Served) -> None:
@@ -442,3 +447,36 @@ def test_a_reader_that_does_not_read_is_told_and_dropped(
         time.sleep(3.5)
         assert b'"TooSlow"' not in read_all(sleeper)
     await_true(lambda: tail_threads() == 0)
+
+
+# On Kafka
+
+
+@pytest.mark.slow
+def test_on_kafka_offsets_without_records_are_passed_over(broker: "Broker", tmp_path: Path) -> None:
+    from headrace.log.kafka.log import KafkaLog
+
+    properties = {"bootstrap.servers": broker.bootstrap}
+    with closing(KafkaLog(properties, prefix=f"{uuid4().hex}.")) as log:
+        log.create_topic("clicks", partitions=2)
+        with serving_log(tmp_path, log, limits=QUICK) as served:
+            # By key, to both partitions: transactions, which leave an offset behind each.
+            for number in range(4):
+                body = json.dumps([{"n": number * 10 + at} for at in range(10)])
+                assert served.append("clicks", body, key="n").status_code == 200
+            found = [json.loads(each)["n"] for each in served.values("clicks")]
+            assert sorted(found) == list(range(40))
+            with events(served) as followed:
+                followed.next("progress")
+                served.append("clicks", '[{"n": 40}, {"n": 41}, {"n": 42}, {"n": 43}]', key="n")
+                seen: list[int] = []
+                while len(seen) < 4:
+                    told = followed.next("records")["records"]
+                    seen += [json.loads(each["value"])["n"] for each in told]
+            assert sorted(seen) == [40, 41, 42, 43]
+            assert read(served, last=4)["position"] == followed_to(served)
+
+
+def followed_to(served: Served) -> str:
+    ends = served.log.extents("clicks")
+    return ",".join(f"{place}@{extent.end_offset}" for place, extent in sorted(ends.items()))

@@ -43,7 +43,7 @@ def make_app(
     app.state.services = services
     app.state.permissions = permissions
     app.state.stopping = Stopping()
-    app.state.ingesting = Ingesting(Ingest(services.log, services.project))
+    app.state.ingesting = Ingesting(Ingest(services.appends or services.log, services.project))
     app.state.tails = Tails(services.log)
     for each in (system, session, sql, topics):
         app.include_router(each.router)

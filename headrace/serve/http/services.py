@@ -28,6 +28,7 @@ class Services:
     project: Callable[[], Project]
     commits: Commits = field(default_factory=Commits)
     unready: Callable[[], str | None] = lambda: None
+    appends: Log | None = None  # what producers append with; None: `log`
     figures: Callable[[], Mapping[str, int]] = dict  # of the server itself, for status
 
 

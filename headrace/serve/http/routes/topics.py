@@ -9,8 +9,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
-from headrace.errors import HeadraceError, TopicNotFound, UsageError
-from headrace.log.base import Log
+from headrace.errors import HeadraceError, PositionLost, TopicNotFound, UsageError
+from headrace.log import EmbeddedLog
+from headrace.log.base import Log, Partition, Range
 from headrace.model.definitions import Project
 from headrace.serve.finding import find_topic
 from headrace.serve.http.errors import ERRORS, Refused
@@ -175,13 +176,27 @@ async def topics(request: Request) -> Topics:
                     name=name,
                     partitions=ranges,
                     records=sum(each.end_offset - each.first_offset for each in ranges),
-                    bytes=None,
+                    bytes=_stored_bytes(log, name, ranges),
                 )
                 for name, ranges in found.items()
             ]
         )
 
     return await run_in_threadpool(answer)
+
+
+def _stored_bytes(log: Log, topic: str, ranges: list[PartitionRange]) -> int | None:
+    """Return how many bytes are stored, where that takes no reading."""
+    if not isinstance(log, EmbeddedLog):
+        return None
+    filled = [each for each in ranges if each.first_offset < each.end_offset]
+    try:
+        return sum(
+            log.measure(Range(Partition(topic, each.partition), each.first_offset, each.end_offset))
+            for each in filled
+        )
+    except PositionLost:
+        return None  # retention was faster
 
 
 @router.get(
