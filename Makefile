@@ -35,6 +35,7 @@ bench: $(INSTALLED)
 	$(BIN)/python bench/views.py
 	$(BIN)/python bench/sinks.py
 	$(BIN)/python bench/idle.py
+	$(BIN)/python bench/ingest.py
 	$(BIN)/python bench/start.py
 	$(BIN)/python bench/replay.py
 	$(BIN)/python bench/dedup.py

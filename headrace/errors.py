@@ -2,6 +2,7 @@
 
 HeadraceError
 ├── UsageError              the call itself is wrong
+│   └── KeyReused           an Idempotency-Key comes again with another request
 ├── DefinitionError         definitions refused; carries every Problem, not only the first
 ├── DefinitionUnreadable    a kept definition is of a later release, or damaged
 ├── LogError                the log cannot do what was asked
@@ -63,6 +64,7 @@ __all__ = [
     "HeadraceError",
     "InvalidTopic",
     "JavaMissing",
+    "KeyReused",
     "Location",
     "LogDamaged",
     "LogError",
@@ -122,6 +124,10 @@ class UsageError(HeadraceError):
     """The call itself is wrong."""
 
     exit_code = 2
+
+
+class KeyReused(UsageError):
+    """An Idempotency-Key comes again with another request."""
 
 
 class DefinitionError(HeadraceError):

@@ -10,7 +10,9 @@ import re
 from headrace.errors import InvalidTopic, TopicNotFound, UsageError
 
 __all__ = [
+    "CLOSED_TOPICS",
     "GROUPS_TOPIC",
+    "REQUESTS_TOPIC",
     "RESERVED_TOPICS",
     "TIME_TOPIC",
     "check_group_name",
@@ -25,6 +27,15 @@ TIME_TOPIC = "headrace.time"
 #: Where groups keep the offsets that they have committed.
 GROUPS_TOPIC = "headrace.groups"
 RESERVED_TOPICS = frozenset({GROUPS_TOPIC})
+#: Where an engine keeps which requests to append it has carried out, so that none is twice.
+REQUESTS_TOPIC = "headrace.requests"
+#: Topics that everybody reads, and their own producer alone writes; and why.
+CLOSED_TOPICS = {
+    TIME_TOPIC: "the engine alone writes there what it learns of time, and every answer depends on "
+    "it",
+    REQUESTS_TOPIC: "the engine alone writes there which requests it has carried out, so that none "
+    "is stored twice",
+}
 
 MAX_NAME_CHARACTERS = 249
 _PLAIN = re.compile(rf"[a-zA-Z0-9._-]{{1,{MAX_NAME_CHARACTERS}}}")
@@ -57,11 +68,10 @@ def refuse_reserved(topic: str) -> None:
 
 
 def refuse_closed(topic: str, producer_id: str | None = None) -> None:
-    """Keep everybody but its own producer from changing the topic of markers. UsageError."""
-    if topic == TIME_TOPIC and producer_id != TIME_TOPIC:
+    """Keep everybody but its own producer from changing a topic of the engine's. UsageError."""
+    if topic in CLOSED_TOPICS and producer_id != topic:
         raise UsageError(
-            f"{TIME_TOPIC!r}: the engine alone writes there what it learns of time, and every "
-            f"answer depends on it. Append to another topic; reading it is free."
+            f"{topic!r}: {CLOSED_TOPICS[topic]}. Append to another topic; reading it is free."
         )
 
 

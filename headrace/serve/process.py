@@ -17,7 +17,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from headrace.engine.spark.classes import OPTIONS
 from headrace.errors import DefinitionError, StoreBusy, Unreachable
 from headrace.ledger.entries import MAIN, HoldingState, TurnReport
 from headrace.log.base import Log
-from headrace.log.opening import open_log
+from headrace.log.opening import KafkaPlace, open_log
 from headrace.model.definitions import Project
 from headrace.observe.drift import Drift, find_drift
 from headrace.observe.status import EngineStatus
@@ -192,7 +192,8 @@ def serving(
         if patient:
             tell("preparing the views")
             _warm(served, stop)
-        url = stack.enter_context(_serving_api(config, served, holder, watches))
+        appends = stack.enter_context(_opened_for_producers(config))
+        url = stack.enter_context(_serving_api(config, served, holder, watches, appends))
         if stop.is_set():
             raise Stopped
         tell(f"serving {config.name} on {url}")
@@ -237,7 +238,22 @@ def _warm(served: Served, stop: threading.Event) -> None:
 
 
 @contextmanager
-def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) -> Iterator[str]:
+def _opened_for_producers(config: Config) -> Iterator[Log | None]:
+    """Open a log for what producers send by HTTP, where the engine's own would hold them up.
+
+    On Kafka a log with a name makes one transaction at a time: a turn would wait for producers.
+    """
+    if not isinstance(config.log, KafkaPlace):
+        yield None
+        return
+    with closing(open_log(config.log, name=f"ingest:{config.name}")) as log:
+        yield log
+
+
+@contextmanager
+def _serving_api(
+    config: Config, served: Served, holder: Holder, watches: bool, appends: Log | None
+) -> Iterator[str]:
     tools = served.engine.tools
     desk = StoreDesk(
         config.name,
@@ -261,6 +277,7 @@ def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) 
         commits=served.commits,
         turns=served.turns,
         unready=served.unready,
+        appends=appends,
     )
     permissions = _permissions(config.serve, token)
 

@@ -131,10 +131,12 @@ def copy(
 def _copy(source: "Log", target: "Log", topics: list[str] | None) -> dict[str, Any]:
     from headrace.consume.copying import copy_groups
     from headrace.log.copying import copy_topic
-    from headrace.log.names import TIME_TOPIC
+    from headrace.log.names import CLOSED_TOPICS
     from headrace.time.copying import copy_markers
 
-    names = [name for name in topics or _names(source) if name != TIME_TOPIC]
+    # Markers are copied below. Which requests were carried out is of no use there: who sent them
+    # sends them here again.
+    names = [name for name in topics or _names(source) if name not in CLOSED_TOPICS]
     whole = sum(end - first for name in names for first, end in source.extents(name).values())
     done = 0
     with show_progress("copying") as progress:

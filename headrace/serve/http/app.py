@@ -7,6 +7,7 @@ from headrace.serve.following.hub import FollowLimits
 from headrace.serve.http.bodies import MAX_APPEND_BYTES, BoundedBodies
 from headrace.serve.http.errors import handle_errors
 from headrace.serve.http.guard import Guard, Limits
+from headrace.serve.http.ingesting import Ingesting
 from headrace.serve.http.metrics import Metrics
 from headrace.serve.http.permissions import Permissions
 from headrace.serve.http.routes import (
@@ -16,11 +17,15 @@ from headrace.serve.http.routes import (
     session,
     sql,
     system,
+    topics,
     views,
 )
 from headrace.serve.http.services import Services, full_status
+from headrace.serve.http.stopping import Stopping
+from headrace.serve.ingest.appending import Ingest
 from headrace.serve.reading.views import Views
 from headrace.serve.sampling import LatenessSamples
+from headrace.serve.tailing.following import Tails
 
 __all__ = ["OPENAPI", "make_app"]
 
@@ -60,8 +65,12 @@ def make_app(
     app.state.following = Following(
         services.store, app.state.views, services.commits, following_limits
     )
-    app.state.before_stop = [app.state.following.close]  # ends answers that stay open
-    for each in (system, session, definitions, sql, control, views, following):
+    app.state.stopping = Stopping()
+    app.state.ingesting = Ingesting(Ingest(services.appends or services.log, services.project))
+    app.state.tails = Tails(services.log)
+    # They end answers that stay open.
+    app.state.before_stop = [app.state.following.close, app.state.stopping.note]
+    for each in (system, session, definitions, sql, control, topics, views, following):
         app.include_router(each.router)
     handle_errors(app)
     app.add_middleware(BoundedBodies, max_append_bytes=max_append_bytes)

@@ -5,47 +5,44 @@ Promises:
   after its last request was answered, is closed. What it sends in between gives it no more time.
 - At most MAX_WAITING connections wait like that: one more closes the one that waited longest. A
   client that asks at once is served, however many others only hold a connection open.
+- One that does not take what it is sent can be dropped (`drop_of`): it is told why, should it read
+  again within DROP_SECONDS, and is closed then whether it did or not.
 Requests under way are bounded elsewhere (`guard.py`), once it is known who asks.
-
-An answer that stays open may end with `drop_connection`: the asker does not take what is sent. What
-waits to be sent to it is given up after LAST_SECONDS.
 """
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import h11
-from starlette.types import Receive, Scope, Send
+from starlette.types import Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
 
 __all__ = [
     "HEAD_SECONDS",
     "MAX_WAITING",
     "Connection",
-    "WebSocketConnection",
+    "Drop",
+    "Socket",
     "connection_class",
-    "drop_connection",
+    "drop_of",
 ]
 
 HEAD_SECONDS = 5.0
 MAX_WAITING = 64
-LAST_SECONDS = 5.0
+DROP_SECONDS = 5.0
 
+#: Ends a connection that takes nothing: the last text it is sent, and how a WebSocket is closed.
+Drop = Callable[[str, int, str], None]
 _DROP = "headrace.drop"
 
 
-def drop_connection(scope: Scope, last: bytes, code: int) -> None:
-    """Send a last message without waiting for it, and close: for a WebSocket with a code."""
-    drop: Callable[[bytes, int], None] | None = scope.get(_DROP)
-    if drop is not None:  # of another server, as tests have
-        drop(last, code)
-
-
-def _close_soon(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-    transport.close()
-    loop.call_later(LAST_SECONDS, transport.abort)
+def drop_of(scope: Scope) -> Drop:
+    """Return what drops the connection of a request or a WebSocket."""
+    found: Drop = scope[_DROP]
+    return found
 
 
 class Connection(H11Protocol):
@@ -56,11 +53,11 @@ class Connection(H11Protocol):
     waiting: ClassVar[dict["Connection", None]]  # in the order they began to wait
     _expires: asyncio.TimerHandle | None = None
     _upgraded = False  # it is a WebSocket now
+    _cut: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
-        self.app = _Dropping(self.app, self._drop)
         self._await_request()
 
     def data_received(self, data: bytes) -> None:
@@ -70,6 +67,12 @@ class Connection(H11Protocol):
             self._await_request()
         else:
             self._stop_waiting()
+
+    def handle_events(self) -> None:
+        """Let requests that have come be answered, which they are after this has returned."""
+        super().handle_events()
+        if self.scope is not None:
+            self.scope[_DROP] = self._drop  # type: ignore[literal-required]
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""
@@ -87,13 +90,9 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._stop_waiting()
+        if self._cut is not None:
+            self._cut.cancel()
         super().connection_lost(exc)
-
-    def _drop(self, last: bytes, _: int) -> None:
-        """End the answer under way with its last bytes."""
-        if not self.transport.is_closing():
-            self.transport.write(self.conn.send(h11.Data(data=last)) or b"")
-            _close_soon(self.transport, self.loop)
 
     def _await_request(self) -> None:
         """Begin to wait, unless this connection does already."""
@@ -110,38 +109,49 @@ class Connection(H11Protocol):
             self._expires.cancel()
             self._expires = None
 
+    def _drop(self, last: str, _code: int, _reason: str) -> None:
+        if not self.transport.is_closing():
+            # Past what is waiting to be sent: whoever awaits that it is would wait for good.
+            for event in (h11.Data(data=last.encode()), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+            self.cycle.response_complete = True
+            self.cycle.keep_alive = False
+        self._cut = _close(self.loop, self.transport)
+
     def _give_up(self) -> None:
         self._stop_waiting()
         self.transport.abort()
 
 
-class _Dropping:
-    """An app whose requests can be dropped."""
+class Socket(WebSocketsSansIOProtocol):
+    """One WebSocket."""
 
-    def __init__(self, app: Any, drop: Callable[[bytes, int], None]) -> None:
-        self._app = app
-        self._drop = drop
+    _cut: asyncio.TimerHandle | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[_DROP] = self._drop
-        await self._app(scope, receive, send)
+    def handle_connect(self, event: Request) -> None:
+        """Let a WebSocket be answered, which it is after this has returned."""
+        super().handle_connect(event)
+        self.scope[_DROP] = self._drop  # type: ignore[literal-required]
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        if self._cut is not None:
+            self._cut.cancel()
+        super().connection_lost(exc)
 
-class WebSocketConnection(WebSocketsSansIOProtocol):
-    """A connection after it became a WebSocket."""
-
-    async def run_asgi(self) -> None:
-        """Answer, and let the answer be dropped."""
-        self.app = _Dropping(self.app, self._drop)
-        await super().run_asgi()
-
-    def _drop(self, last: bytes, code: int) -> None:
+    def _drop(self, last: str, code: int, reason: str) -> None:
         if not self.transport.is_closing() and not self.close_sent:
-            self.conn.send_text(last)
-            self.conn.send_close(code)
-            self.close_sent = True
+            self.conn.send_text(last.encode())
+            self.conn.send_close(code, reason)
             self.transport.write(b"".join(self.conn.data_to_send()))
-            _close_soon(self.transport, self.loop)
+            self.close_sent = True
+        self._cut = _close(self.loop, self.transport)
+
+
+def _close(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> asyncio.TimerHandle:
+    """Close a connection once all is sent; what is returned does so after a while."""
+    transport.close()
+    return loop.call_later(DROP_SECONDS, transport.abort)
 
 
 def connection_class(

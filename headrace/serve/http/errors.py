@@ -1,7 +1,8 @@
 """Errors as answers: `{"error": name in the tree of errors, "message"}` and a status.
 
 400 what the asker can mend; 404 what is not there; 408 a body that does not arrive; 409 what is
-under way already; 413 too large; 415 another type; 429 too many; 503 the rest.
+under way already, or differs from what it says it is; 410 what is gone; 413 too large; 415 another
+type; 429 too many; 503 the rest.
 """
 
 import logging
@@ -17,6 +18,8 @@ from headrace.errors import (
     AccessDenied,
     HeadraceError,
     InvalidTopic,
+    KeyReused,
+    PositionLost,
     QueryRefused,
     RecordTooLarge,
     TokenRefused,
@@ -38,6 +41,8 @@ _STATUS: Mapping[type[HeadraceError], int] = {
     QueryRefused: 400,
     TokenTooOld: 410,
     TokenRefused: 409,
+    PositionLost: 410,
+    KeyReused: 409,
     AccessDenied: 502,
     UsageError: 400,
 }

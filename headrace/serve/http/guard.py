@@ -247,7 +247,7 @@ def stays_open(request: Request) -> None:
 def needs(role: Role) -> Dependency:
     """Return what a route depends on that takes a role."""
 
-    def check(request: Request) -> None:
+    async def check(request: Request) -> None:  # in the event loop: a thread would cost more
         check_role(request, role)
 
     found: Dependency = Depends(check)

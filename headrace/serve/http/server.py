@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 from headrace.errors import EngineError
 from headrace.project.serving import ServeSettings
-from headrace.serve.http.connections import WebSocketConnection, connection_class
+from headrace.serve.http.connections import Socket, connection_class
 
 __all__ = ["serve"]
 
@@ -35,7 +35,7 @@ def serve(app: ASGIApp, settings: ServeSettings | None = None) -> Iterator[str]:
         log_config=None,
         access_log=False,
         lifespan="off",
-        ws=WebSocketConnection,
+        ws=Socket,
         ws_max_size=MAX_FRAME_BYTES,
         ws_max_queue=1,
         ws_per_message_deflate=False,  # it would cost more than loopback carries

@@ -55,6 +55,7 @@ class Services:
     commits: Commits = field(default_factory=Commits)
     turns: Turns = field(default_factory=Turns)
     unready: Callable[[], str | None] = lambda: None
+    appends: Log | None = None  # what producers append with; None: `log`
     figures: Callable[[], Mapping[str, int]] = dict  # of the server itself, for status
 
 

@@ -24,7 +24,7 @@ from headrace.serve.following import messages
 from headrace.serve.following.following import Following, Stopping
 from headrace.serve.following.messages import Message
 from headrace.serve.following.subscription import Subscription, TooSlow, Wanted
-from headrace.serve.http.connections import drop_connection
+from headrace.serve.http.connections import drop_of
 from headrace.serve.http.errors import ERRORS, Refused
 from headrace.serve.http.guard import may_follow, needs, stays_open
 from headrace.serve.http.permissions import Role
@@ -86,8 +86,8 @@ async def _send_all(
                     "TooSlow",
                     f"the connection took no bytes for {drain_seconds:g} seconds; read faster",
                 )
-                text = told.event if scope["type"] == "http" else told.text.encode()
-                drop_connection(scope, text, TOO_SLOW)
+                text = told.event.decode() if scope["type"] == "http" else told.text
+                drop_of(scope)(text, TOO_SLOW, "")
                 return None, TOO_SLOW
     except TooSlow as error:
         return messages.error("TooSlow", str(error)), TOO_SLOW

@@ -1,0 +1,79 @@
+"""What a producer sent, as records of a log: JSON, JSON lines or Arrow."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import pyarrow as pa
+
+from headrace.errors import UsageError
+from headrace.log.base import APPENDS, HEADERS
+from headrace.serve.ingest.arrow import read_body
+from headrace.serve.ingest.cutting import Cut, cut_json, cut_lines
+from headrace.serve.ingest.enveloped import open_envelopes
+
+__all__ = ["Body", "Kind", "Sent", "decode"]
+
+
+class Kind(Enum):
+    """What a body is written in."""
+
+    JSON = "JSON"
+    LINES = "JSON lines"
+    ARROW = "Arrow"
+
+
+@dataclass(frozen=True)
+class Body:
+    """What was sent: bytes, what they are written in, and whether each record is in an envelope."""
+
+    content: bytes
+    kind: Kind
+    enveloped: bool = False
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The records of a body. `keyed` tells of each whether its key was sent; None: of none."""
+
+    records: pa.RecordBatch  # of APPENDS
+    keyed: pa.Array | None = None
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether all keys were sent, so that none has to be read."""
+        return self.keyed is not None and self.keyed.true_count == len(self.keyed)
+
+
+def decode(body: Body) -> Sent:
+    """Return the records of a body, of which there is at least one. UsageError, RecordTooLarge."""
+    sent = _decode(body)
+    if sent.records.num_rows == 0:
+        raise UsageError(f"the body has no record; send at least one as {body.kind.value}")
+    return sent
+
+
+def _decode(body: Body) -> Sent:
+    if body.kind is Kind.ARROW:
+        if body.enveloped:
+            raise UsageError(
+                "Arrow takes no envelopes: send columns named key, value and headers, and leave "
+                "out envelope=true"
+            )
+        records, names_keys = read_body(body.content)
+        keyed = pa.repeat(pa.scalar(True), records.num_rows) if names_keys else None
+        return Sent(records, keyed)
+    cut = cut_lines(body.content) if body.kind is Kind.LINES else cut_json(body.content)
+    return _opened(cut) if body.enveloped else Sent(_batch(cut.texts))
+
+
+def _batch(values: list[bytes]) -> pa.RecordBatch:
+    count = len(values)
+    columns = [pa.nulls(count, pa.binary()), pa.array(values, pa.binary())]
+    return pa.RecordBatch.from_arrays([*columns, pa.nulls(count, HEADERS)], schema=APPENDS)
+
+
+def _opened(cut: Cut) -> Sent:
+    keys, keyed, values, headers = open_envelopes(cut)
+    columns = [pa.array(keys, pa.binary()), pa.array(values, pa.binary())]
+    batch = pa.RecordBatch.from_arrays([*columns, pa.array(headers, HEADERS)], schema=APPENDS)
+    return Sent(batch, pa.array(keyed, pa.bool_()))

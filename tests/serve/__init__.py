@@ -1,0 +1,1 @@
+"""What is served: the HTTP API and what it answers from."""
