@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
-from serving import READ
 
 from headrace.client import Client, Fold, Message
 from headrace.client.messages import parse_message
 from headrace.errors import TokenRefused, Unreachable
 from headrace.serve.http.values import answer_to_json
 from headrace.store.base import Store
+from serve.serving import READ
 
 Rows = Counter[str]
 

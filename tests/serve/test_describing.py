@@ -6,10 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
-from serving_store import TOKENS, Server, bearer, serving_store
 
 from headrace.log import records
 from headrace.serve.http.permissions import Role
+from serve.serving_store import TOKENS, Server, bearer, serving_store
 
 SHOP = """
 CREATE STREAM payments (id STRING NOT NULL, card STRING, ts TIMESTAMP NOT NULL,

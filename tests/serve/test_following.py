@@ -14,8 +14,6 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import INGEST, READ, Server, serving
-from subscribing import Subscriber, folded, shown
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
@@ -27,6 +25,8 @@ from headrace.store.base import Store
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.store.changing import History
+from serve.serving import INGEST, READ, Server, serving
+from serve.subscribing import Subscriber, folded, shown
 
 SECONDS = 30.0  # that a test waits for what must come
 
@@ -322,7 +322,7 @@ def slow_socket(server: Server, query: str = "") -> socket.socket:
 def test_a_reader_that_never_reads_is_dropped_and_harms_nobody(
     store: Store, start: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "LAST_SECONDS", SECONDS)
+    monkeypatch.setattr(connections, "DROP_SECONDS", SECONDS)
     history = History(store, "records", random.Random(3))
     server = start(drain_seconds=0.5, ring_bytes=64 << 20)
     other = Subscriber(server.url)

@@ -14,11 +14,11 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi import checks
-from serving_store import TOKENS, Server, bearer, serving_store
 from soaking import SOAKING, times
 
 from headrace.serve.http.app import OPENAPI
 from headrace.serve.http.permissions import Role
+from serve.serving_store import TOKENS, Server, bearer, serving_store
 
 pytestmark = pytest.mark.soak
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from serving_store import EXPIRED, TOKENS, Server, bearer, grants, serving_store
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
@@ -26,6 +25,7 @@ from headrace.serve.http.permissions import (
     TokenGrant,
 )
 from headrace.serve.http.server import serve
+from serve.serving_store import EXPIRED, TOKENS, Server, bearer, grants, serving_store
 
 READS = ["/v1/status", "/v1/definitions", "/v1/graph", "/v1/explain", "/v1/turns", "/metrics"]
 

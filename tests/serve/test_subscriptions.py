@@ -10,14 +10,14 @@ import time
 from pathlib import Path
 
 import pytest
-from serving import Server, serving
 from soaking import seeded, times
-from subscribing import EventSubscriber, Rows, Subscriber, shown
 
 from headrace import faults
 from headrace.store.base import Store
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.store.changing import PLACEMENTS, History
+from serve.serving import Server, serving
+from serve.subscribing import EventSubscriber, Rows, Subscriber, shown
 
 STEPS = 30
 

@@ -16,8 +16,6 @@ from typing import Any
 import httpx
 import pyarrow as pa
 import pytest
-from serving import INGEST, READ, Server, serving
-from values_view import TYPES, fill
 
 from headrace.log import EmbeddedLog
 from headrace.serve.http.routes import views
@@ -36,6 +34,8 @@ from headrace.testing.store.samples import (
     stream_holding,
     turn_of,
 )
+from serve.serving import INGEST, READ, Server, serving
+from serve.values_view import TYPES, fill
 
 
 @pytest.fixture(scope="module")
