@@ -44,7 +44,7 @@ export const request = async (path, { method = "GET", body, accept = "applicatio
   } catch (error) {
     if (signal?.aborted) throw error;
     const why = timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : "the engine cannot be reached";
-    throw new ApiError(0, "Unreachable", `${why}; trying again`);
+    throw new ApiError(0, "Unreachable", why);
   }
   if (!response.ok) throw await readError(response, path);
   return response;

@@ -46,7 +46,7 @@ export const durationParts = (us) => {
   if (us === null || us === undefined) return [UNKNOWN, ""];
   const size = Math.abs(us);
   if (size === 0) return ["0", "s"];
-  if (size < 1_000) return [trim(String(us)), "µs"];
+  if (size < 1_000) return [three(us), "µs"];
   if (size < 1_000_000) return [three(us / 1e3), "ms"];
   if (size < 120_000_000) return [three(us / 1e6), "s"];
   if (size < 7_200_000_000) return [three(us / 6e7), "min"];

@@ -10,7 +10,10 @@ const NODE = { width: 172, height: 50 };
 const BEND = 14;
 const GAP = 18;
 const BETWEEN = 92; // room for a rate between two layers
+const LEAST = { width: 134, between: 72 };
 const MARGIN = 24;
+const MOST_MOVING = 60; // edges; more of them moving would keep a core busy
+const TALL = 12; // nodes in a layer; others would be centred out of sight beside a taller one
 
 /** Which page a node opens. An operator belongs to the stream or view that it works for. */
 const hrefOfNode = (node) => hrefOf(node.kind === "operator" ? "stream" : node.kind, node.kind === "operator" ? (node.stream ?? node.name.split(" ").at(-1)) : node.name);
@@ -21,17 +24,20 @@ const hrefOfNode = (node) => hrefOf(node.kind === "operator" ? "stream" : node.k
  */
 export const drawGraph = ({ nodes, edges }, { vertical, room }) => {
   const { layers, routes } = layerGraph(nodes.map((node) => node.id), edges);
-  const { places, width, height } = vertical ? placeDown(layers, room) : placeAcross(layers);
+  const { places, width, height } = vertical ? placeDown(layers, room) : placeAcross(layers, room);
   const picture = s("svg", { class: "graph", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Graph of topics, streams, operators, views and sinks", "data-testid": "graph" });
   picture.append(s("defs", null, s("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" }, s("path", { class: "arrow", d: "M0 0L8 4L0 8z" }))));
   const lines = new Map();
   const above = s("g");
+  const arrived = new Map(); // how many edges have a label at a node already
   for (const edge of edges) {
     const key = `${edge.from}\n${edge.to}`;
     const points = (routes.get(key) ?? [edge.from, edge.to]).map((id) => places.get(id));
     if (points.some((each) => each === undefined)) continue;
     const line = s("path", { class: "edge", d: pathOf(points, vertical), "marker-end": "url(#arrow)", "data-testid": "edge" });
-    const middle = labelPlace(points, vertical);
+    const before = arrived.get(edge.to) ?? 0;
+    arrived.set(edge.to, before + 1);
+    const middle = labelPlace(points, vertical, before);
     const rate = s("text", { class: "rate", x: middle.x, y: middle.y, "data-testid": "edge-rate", "data-from": edge.from, "data-to": edge.to });
     lines.set(key, { line, rate });
     picture.append(line);
@@ -47,6 +53,7 @@ export const drawGraph = ({ nodes, edges }, { vertical, room }) => {
         const found = rates.get(key) ?? null;
         setText(rate, found === null ? "" : `${short(found >= 10 ? Math.round(found) : Math.round(found * 10) / 10)}/s`);
         line.classList.toggle("flowing", found !== null && found > 0);
+        line.classList.toggle("still", lines.size > MOST_MOVING);
       }
     },
     setStates: (next) => next.forEach((node) => drawn.get(node.id)?.setState(node)),
@@ -55,21 +62,26 @@ export const drawGraph = ({ nodes, edges }, { vertical, room }) => {
 
 const sizeOf = (id) => (id.startsWith("bend\n") ? BEND : NODE.height);
 
-/** From left to right: a layer is a column, centred. */
-const placeAcross = (layers) => {
+/** From left to right: a layer is a column, centred; narrower where that makes all of them fit. */
+const placeAcross = (layers, room) => {
+  const most = room - MARGIN * 2 - 2;
+  const clamp = (value, least, largest) => Math.max(least, Math.min(largest, value));
+  const between = clamp((most - layers.length * NODE.width) / Math.max(1, layers.length - 1), LEAST.between, BETWEEN);
+  const wide = clamp((most - (layers.length - 1) * between) / layers.length, LEAST.width, NODE.width);
   const heights = layers.map((layer) => layer.reduce((sum, id) => sum + sizeOf(id) + GAP, -GAP));
   const tallest = Math.max(...heights, 0);
+  const tall = layers.some((layer) => layer.length > TALL);
   const places = new Map();
   layers.forEach((layer, index) => {
-    const left = MARGIN + index * (NODE.width + BETWEEN);
-    let top = MARGIN + (tallest - heights[index]) / 2;
+    const left = MARGIN + index * (wide + between);
+    let top = MARGIN + (tall ? 0 : (tallest - heights[index]) / 2);
     for (const id of layer) {
       const bend = id.startsWith("bend\n");
-      places.set(id, { x: left, y: top, width: NODE.width, height: sizeOf(id), bend });
+      places.set(id, { x: left, y: top, width: wide, height: sizeOf(id), bend, between });
       top += sizeOf(id) + GAP;
     }
   });
-  return { places, width: MARGIN * 2 + layers.length * NODE.width + (layers.length - 1) * BETWEEN, height: tallest + MARGIN * 2 };
+  return { places, width: MARGIN * 2 + layers.length * wide + (layers.length - 1) * between, height: tallest + MARGIN * 2 };
 };
 
 /** From top to bottom: a layer is as many rows as it takes; bends are left out. */
@@ -84,7 +96,7 @@ const placeDown = (layers, room) => {
       const row = nodes.slice(from, from + columns);
       const left = (room - row.length * width - (row.length - 1) * 12) / 2;
       row.forEach((id, index) => places.set(id, { x: left + index * (width + 12), y: top, width, height: NODE.height }));
-      top += NODE.height + (from + columns < nodes.length ? 12 : 46);
+      top += NODE.height + 46;
     }
     // An edge that passes a layer goes straight: there is no room for bends on a phone.
     for (const id of layer) if (id.startsWith("bend\n")) places.set(id, null);
@@ -111,13 +123,11 @@ const pathOf = (points, vertical) => {
   return path;
 };
 
-/** Nearer to the target: where many edges leave one node, their labels would meet. */
-const labelPlace = (points, vertical) => {
-  const real = points.filter((each) => each !== null);
-  const [from, to] = [real.at(-2), real.at(-1)];
-  if (vertical) return { x: to.x + to.width / 2, y: to.y - 12 };
-  const [y1, y2] = [from.y + from.height / 2, to.y + to.height / 2];
-  return { x: to.x - BETWEEN * 0.42, y: y1 + (y2 - y1) * 0.72 - 5 };
+/** Before the target: where many edges leave one node, their labels would meet. `before` came earlier. */
+const labelPlace = (points, vertical, before) => {
+  const to = points.at(-1);
+  if (vertical) return { x: to.x + to.width / 2 + before * 52, y: to.y - 12 };
+  return { x: to.x - to.between * 0.46, y: to.y + to.height / 2 - 7 - before * 13 };
 };
 
 /** A shape for each kind, so that colour is not needed to tell them apart. */
@@ -134,7 +144,8 @@ const rounded = (x, y, w, h, r) => `M${x + r} ${y}h${w - 2 * r}a${r} ${r} 0 0 1 
 const drawNode = (node, place) => {
   const middle = place.x + place.width / 2;
   const name = node.label ?? node.name;
-  const longest = Math.floor((place.width - 30) / 7);
+  const fits = (size) => Math.floor((place.width - 18) / size); // characters, of a size in pixels
+  const longest = fits(6.4);
   const down = node.kind === "topic" ? 4 : 0;
   const title = s("title");
   const kind = s("text", { class: "node-kind", x: middle, y: place.y + 40 + down / 2, "text-anchor": "middle" });
@@ -142,7 +153,7 @@ const drawNode = (node, place) => {
     "g",
     null,
     s("path", { class: "node-shape", d: (SHAPES[node.kind] ?? SHAPES.view)(place) }),
-    s("text", { class: "node-name", x: middle, y: place.y + 24 + down, "text-anchor": "middle" }, name.length > longest ? `${name.slice(0, longest - 1)}…` : name),
+    s("text", { class: `node-name${name.length > fits(7.6) ? " long" : ""}`, x: middle, y: place.y + 24 + down, "text-anchor": "middle" }, name.length > longest ? `${name.slice(0, longest - 1)}…` : name),
     kind,
     title,
   );

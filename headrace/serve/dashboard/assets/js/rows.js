@@ -9,7 +9,7 @@ import { toWhere } from "./filter.js";
 import { followView } from "./follow.js";
 import { live } from "./live.js";
 
-export const MAX_FOLLOWED = 5_000;
+const MAX_FOLLOWED = 5_000;
 const ASKED_ROWS = 500;
 const ASK_MS = 1_000;
 
@@ -21,12 +21,12 @@ const ASK_MS = 1_000;
 /**
  * @param {{name: string, scope: import("./scope.js").Scope, stateRows: number,
  *   question: () => {filter: any, sort: {name: string, descending: boolean} | null},
- *   onRows: (rows: Rows) => void, onState: (state: string, text: string) => void, onError: (error: Error) => void}} options
+ *   onRows: (rows: Rows) => void, onState: (state: string, text: string, note?: string) => void, onError: (error: Error) => void}} options
  */
 export const readRows = ({ name, scope, stateRows, question, onRows, onState, onError }) => {
   let asking = null;
   const ask = (reason) => {
-    onState("asked", `${reason}: the first ${ASKED_ROWS} are asked for when the commit grows`);
+    onState("asked", "refreshed", `${reason}: the first ${ASKED_ROWS} are asked for whenever the commit grows.`);
     asking = askRows({ name, scope, question, onRows, onError });
   };
   if (stateRows > MAX_FOLLOWED) {

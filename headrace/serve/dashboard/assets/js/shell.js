@@ -27,7 +27,7 @@ export const createShell = ({ onLogOut }) => {
   const search = searchPart();
   const engine = stateTag("starting", "connecting", "engine-state");
   const theme = h("button", { type: "button", class: "icon-button", data: { testid: "theme-toggle" }, on: { click: toggleTheme } }, icon("M10 3a7 7 0 1 0 0 14z", "M10 3a7 7 0 0 1 0 14"));
-  const help = h("button", { type: "button", class: "icon-button", "aria-label": "Keys", title: "Keys (?)", on: { click: showHelp } }, icon("M7.6 7.4a2.5 2.5 0 1 1 3.4 2.3c-.7.3-1 .8-1 1.5v.4", "M10 14.6v.1"));
+  const help = h("button", { type: "button", class: "icon-button keys-button", "aria-label": "Keys", title: "Keys (?)", on: { click: showHelp } }, icon("M7.6 7.4a2.5 2.5 0 1 1 3.4 2.3c-.7.3-1 .8-1 1.5v.4", "M10 14.6v.1"));
   const out = h("button", { type: "button", class: "icon-button", "aria-label": "Log out", title: "Log out", data: { testid: "logout" }, on: { click: onLogOut } }, icon("M8 4H4v12h4", "M9 10h8", "M14 7l3 3-3 3"));
   const banner = h("div", { class: "banner", role: "status", "aria-live": "polite", hidden: true, data: { testid: "banner" } });
   const main = h("main", { id: "main", tabindex: "-1" });
@@ -40,7 +40,7 @@ export const createShell = ({ onLogOut }) => {
       h(
         "div",
         { class: "topbar-inner" },
-        h("a", { class: "brand", href: hrefOf("overview") }, h("img", { src: "/assets/icon.svg", alt: "" }), h("span", null, "Headrace"), project),
+        h("a", { class: "brand", href: hrefOf("overview") }, h("img", { src: "/assets/icon.svg", alt: "" }), h("span", { class: "word" }, "Headrace"), project),
         h("nav", { class: "nav", "aria-label": "Pages" }, links),
         h("div", { class: "topbar-end" }, search.element, engine, theme, help, out),
       ),
@@ -61,7 +61,8 @@ export const createShell = ({ onLogOut }) => {
   const drawConnection = () => {
     const down = live.connection === "down";
     updateTag(engine, down ? "down" : live.connection === "up" ? "up" : "starting", down ? "reconnecting" : live.connection === "up" ? "live" : "connecting");
-    if (down) setText(banner, `The engine does not answer (${live.error?.message ?? "no reason"}). What is shown is as old as the last answer; reconnecting…`);
+    const refused = live.error?.status >= 400 && live.error.status < 500;
+    if (down) setText(banner, `${refused ? "The engine refuses" : "Reconnecting"}: ${live.error?.message ?? "no answer"}. This page shows the last state that it knows.`);
     else if (wasDown) {
       setText(banner, "Connected again.");
       setTimeout(() => {

@@ -11,7 +11,10 @@ const HISTORY = 600; // what the engine remembers at most
 /** The steps of a turn, in their order. */
 export const STEPS = ["plan", "read", "stamp", "step", "fold", "stage", "commit", "publish"];
 
-/** @typedef {{second: number, turns: number, records: number, fresh: number[], steps: number[], longest: number}} Bin */
+/**
+ * `lag` and `behind` (seconds, by stream) are those of the last turn of the second.
+ * @typedef {{second: number, turns: number, records: number, fresh: number[], steps: number[], lag: number | null, behind: Record<string, number>}} Bin
+ */
 
 class Turns {
   /** @type {Map<number, Bin>} */
@@ -38,16 +41,22 @@ class Turns {
     this.#lastTurn = turn.turn;
     this.#lastEndedUs = turn.ended_us;
     const second = Math.floor(turn.ended_us / 1e6);
-    const bin = this.#bins.get(second) ?? { second, turns: 0, records: 0, fresh: [], steps: STEPS.map(() => 0), longest: 0 };
+    const bin = this.#bins.get(second) ?? { second, turns: 0, records: 0, fresh: [], steps: STEPS.map(() => 0), lag: null, behind: {} };
     bin.turns += 1;
     bin.records += turn.records;
     if (turn.fresh_ms !== null && turn.fresh_ms !== undefined) bin.fresh.push(turn.fresh_ms);
     STEPS.forEach((step, index) => {
       bin.steps[index] += turn.milliseconds[step] ?? 0;
     });
-    bin.longest = Math.max(bin.longest, Object.values(turn.milliseconds).reduce((sum, each) => sum + each, 0));
+    bin.lag = turn.lag_records ?? bin.lag;
+    for (const [stream, us] of Object.entries(turn.watermarks_us ?? {})) if (us !== null) bin.behind[stream] = (turn.ended_us - us) / 1e6;
     this.#bins.set(second, bin);
     if (this.#bins.size > SECONDS) this.#bins.delete(this.#bins.keys().next().value);
+  }
+
+  /** Lag and watermarks of the seconds before `untilSecond`, from the time before this page was open. */
+  past(untilSecond) {
+    return [...this.#bins.values()].filter((bin) => bin.second < untilSecond && bin.lag !== null);
   }
 
   /**

@@ -4,7 +4,7 @@ import { h, replace } from "../dom.js";
 import { valueText } from "../format.js";
 import { toNumber } from "../types.js";
 
-const MAX_BARS = 20;
+const MAX_BARS = 15;
 
 /**
  * @param {{name: string | null, value: any}[]} entries

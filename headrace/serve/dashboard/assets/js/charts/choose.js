@@ -26,19 +26,22 @@ export const possibilities = (columns, key) => {
 
 /**
  * @param {{name: string, type: string}[]} columns
- * @param {{key?: string[], windowStart?: string | null, rows?: number}} facts
+ * @param {{key?: string[], windowStart?: string | null, rows?: number, data?: any[]}} facts
  * @returns {Choice}
  */
-export const chooseChart = (columns, { key = [], windowStart = null, rows = 2 }) => {
+export const chooseChart = (columns, { key = [], windowStart = null, rows = 2, data = [] }) => {
   const { times, numbers, texts } = possibilities(columns, key);
   const y = numbers[0] ?? null;
   const time = [windowStart, ...times.filter((name) => key.includes(name)), ...(key.length === 0 ? times : [])].find((name) => times.includes(name));
   const text = texts.find((name) => key.includes(name)) ?? texts[0] ?? null;
   if (numbers.length > 0 && rows <= 1 && (key.length === 0 || !time)) return { kind: "number", x: null, y, by: null };
-  if (y !== null && time) return { kind: "line", x: time, y, by: texts.find((name) => key.includes(name)) ?? null };
+  if (y !== null && time) return { kind: "line", x: time, y, by: texts.find((name) => key.includes(name)) ?? splitOf(data, time, texts) };
   if (y !== null && text !== null) return { kind: "bars", x: text, y, by: null };
   return { kind: "none", x: null, y, by: null };
 };
+
+/** Where a time stands in several rows of an answer, the first text tells its lines apart. */
+const splitOf = (data, time, texts) => (new Set(data.map((row) => row[time])).size < data.length ? (texts[0] ?? null) : null);
 
 /**
  * Rows as the lines of a plot: one for each value of `by`, the largest eight by their sum.

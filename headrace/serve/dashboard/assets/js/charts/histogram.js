@@ -7,7 +7,7 @@ const HEIGHT = 240;
 const TOP = 34;
 const BOTTOM = 44;
 const LEFT = 48;
-const RIGHT = 12;
+const RIGHT = 26;
 
 /**
  * Counts stand on a logarithmic scale: the few records far behind are what the delay is about.

@@ -10,7 +10,7 @@ import { themeEvents } from "../theme.js";
 const SERIES_COLOURS = 8;
 const MIN_SPAN_SECONDS = 30;
 
-export const colourOf = (index) => `--series-${(index % SERIES_COLOURS) + 1}`;
+const colourOf = (index) => `--series-${(index % SERIES_COLOURS) + 1}`;
 
 /** Texts on the canvas cannot use CSS variables, and --font is a list of names. */
 const fontOf = () => `11px ${cssVariable("--font")}`;
@@ -23,12 +23,15 @@ const axis = (extra) => ({
   ...extra,
 });
 
+/** Measures texts. Not the plot's own context: uPlot remembers which font it has set there. */
+const ruler = document.createElement("canvas").getContext("2d");
+
 /** How much room the widest label of the y axis takes. */
-const axisSize = (plot, labels) => {
+const axisSize = (_plot, labels) => {
   if (!labels) return 40;
   const longest = labels.reduce((most, each) => (each && each.length > most.length ? each : most), "");
-  plot.ctx.font = fontOf();
-  return Math.ceil(plot.ctx.measureText(longest).width / devicePixelRatio + 18);
+  ruler.font = fontOf();
+  return Math.ceil(ruler.measureText(longest).width + 18);
 };
 
 /** The times of an axis in UTC, as everywhere in Headrace. */
@@ -41,9 +44,10 @@ const timeLabels = (_plot, splits, _axis, _space, increment) =>
 
 /**
  * @param {{scope: import("../scope.js").Scope, label: string, format: (value: number) => string, height?: number,
- *   stacked?: boolean, testid?: string, emptyText?: string, integer?: boolean}} options
+ *   stacked?: boolean, testid?: string, emptyText?: string, sync?: string}} options
+ * Plots with the same `sync` show the pointer at the same time.
  */
-export const createPlot = ({ scope, label, format, height = 170, stacked = false, testid, emptyText = "Nothing yet" }) => {
+export const createPlot = ({ scope, label, format, height = 170, stacked = false, testid, emptyText = "Nothing yet", sync }) => {
   const canvas = h("div", { class: "chart", role: "img", "aria-label": label, data: testid ? { testid } : {} });
   const note = h("div", { class: "chart-empty" }, emptyText);
   const legend = h("ul", { class: "legend" });
@@ -53,6 +57,8 @@ export const createPlot = ({ scope, label, format, height = 170, stacked = false
   let names = [];
   let raw = [];
   let values = [];
+  let time = null;
+  let range = null;
 
   const build = () => {
     plot?.destroy();
@@ -68,10 +74,10 @@ export const createPlot = ({ scope, label, format, height = 170, stacked = false
       {
         width: Math.max(120, canvas.clientWidth),
         height,
-        padding: [8, 8, 0, 0],
+        padding: [8, 26, 0, 0],
         legend: { show: false },
-        cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-        scales: { x: { time: true, range: spanOf }, y: { range: (_u, low, high) => rangeOf(low, high) } },
+        cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false }, ...(sync ? { sync: { key: sync } } : {}) },
+        scales: { x: { time: true, range: (_u, from, to) => range ?? spanOf(from, to) }, y: { range: (_u, low, high) => rangeOf(low, high) } },
         axes: [axis({ values: timeLabels, space: 70, size: 28 }), axis({ values: (_u, splits) => splits.map(format), size: axisSize, space: 36 })],
         series: [{}, ...series],
         bands: stacked ? names.slice(1).map((_, index) => ({ series: [index + 2, index + 1] })) : [],
@@ -80,13 +86,14 @@ export const createPlot = ({ scope, label, format, height = 170, stacked = false
       [[], ...names.map(() => [])],
       canvas,
     );
-    replace(legend, h("li", { class: "time" }), names.map((name, index) => {
+    time = h("li", { class: "time" });
+    replace(legend, names.map((name, index) => {
       const swatch = h("span", { class: "swatch" });
       swatch.style.setProperty("--swatch", `var(${colourOf(index)})`);
       const value = h("b");
       values[index] = value;
       return h("li", null, swatch, h("span", null, name), value);
-    }));
+    }), time);
   };
 
   const drawLegend = () => {
@@ -98,7 +105,7 @@ export const createPlot = ({ scope, label, format, height = 170, stacked = false
       const found = over ? column[hovered] : lastOf(column);
       setText(values[index], found === null || found === undefined ? "–" : format(found));
     });
-    setText(legend.firstChild, over ? `${new Date(raw[0][hovered] * 1000).toISOString().slice(11, 19)}Z` : "");
+    setText(time, over ? `at ${new Date(raw[0][hovered] * 1000).toISOString().slice(11, 19)}Z` : "");
   };
 
   const resize = new ResizeObserver(() => {
@@ -113,8 +120,12 @@ export const createPlot = ({ scope, label, format, height = 170, stacked = false
 
   return {
     element,
-    /** @param {string[]} nextNames @param {number[]} xs in seconds @param {(number | null)[][]} columns one per name */
-    set: (nextNames, xs, columns) => {
+    /**
+     * @param {string[]} nextNames @param {number[]} xs in seconds @param {(number | null)[][]} columns one per name
+     * @param {[number, number] | null} [nextRange] of the time axis; otherwise that of the data
+     */
+    set: (nextNames, xs, columns, nextRange = null) => {
+      range = nextRange;
       if (plot === null || nextNames.join("\0") !== names.join("\0")) {
         names = nextNames;
         values = [];
@@ -123,7 +134,6 @@ export const createPlot = ({ scope, label, format, height = 170, stacked = false
       raw = [xs, ...columns];
       const filled = columns.some((column) => column.some((each) => each !== null));
       note.hidden = filled;
-      note.style.display = filled ? "none" : "";
       plot.setData([xs, ...(stacked ? stack(columns) : columns)]);
       drawLegend();
       canvas.setAttribute("aria-label", `${label}. Last: ${names.map((name, index) => `${name} ${values[index].textContent}`).join(", ")}`);
@@ -137,7 +147,7 @@ const lastOf = (column) => column.findLast((each) => each !== null && each !== u
 /** A point with no neighbours makes no line, and would not be seen. */
 const lonely = (column) => column.length < 3;
 
-const spanOf = (_plot, from, to) => {
+const spanOf = (from, to) => {
   if (from === null || to === null) return [Date.now() / 1000 - MIN_SPAN_SECONDS, Date.now() / 1000];
   return to - from < MIN_SPAN_SECONDS ? [to - MIN_SPAN_SECONDS, to] : [from, to];
 };

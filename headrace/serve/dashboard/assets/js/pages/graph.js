@@ -13,7 +13,7 @@ const RATE_SAMPLES = 4; // a rate is over the last eight seconds
 
 export const graphPage = ({ main, scope, params }) => {
   const box = h("div", { class: "graph-box", tabindex: "0", role: "region", "aria-label": "Graph" }, loading());
-  const input = h("input", { type: "search", placeholder: "Show what is connected to…", "aria-label": "Filter the graph", value: params.get("filter") ?? "", data: { testid: "filter" } });
+  const input = h("input", { type: "search", placeholder: "Connected to…", "aria-label": "Filter the graph", value: params.get("filter") ?? "", data: { testid: "filter" } });
   main.append(h("div", { class: "page-head" }, h("h1", null, "Graph"), h("div", { class: "actions" }, input)), h("section", { class: "panel", "aria-label": "Graph" }, h("div", { class: "panel-body flush" }, box)));
   let found = null;
   let drawing = null;

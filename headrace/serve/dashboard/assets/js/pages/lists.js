@@ -52,7 +52,7 @@ const VIEW_COLUMNS = [
 ];
 
 const definitionTable = (kind, columns, entries) => ({ caption, limit = Infinity, filter = () => "", sort = null, onSort }) => {
-  const table = new Table({ columns, caption, noun: kind, keyOf: (row) => `${row.name}@${row.version}`, testid: `${kind}-table`, sort, onSort });
+  const table = new Table({ columns, caption, noun: kind, keyOf: (row) => `${row.name}@${row.version}`, testid: `${kind}-table`, sort, onSort, emptyText: `No ${kind} to show. The engine enters the definitions of a project when it starts.` });
   return {
     element: table.element,
     update: () => {

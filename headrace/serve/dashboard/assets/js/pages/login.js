@@ -11,7 +11,6 @@ export const loginPage = ({ onDone, message = "" }) => {
   const say = (text) => {
     error.textContent = text;
     error.hidden = text === "";
-    error.style.display = text === "" ? "none" : "";
   };
   const submit = async (event) => {
     event.preventDefault();

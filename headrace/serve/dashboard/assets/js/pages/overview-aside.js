@@ -55,7 +55,7 @@ const drawErrors = (target) => {
   const failing = live.status.views.filter((each) => each.error_rows);
   const total = failing.reduce((sum, each) => sum + each.error_rows, 0);
   const most = failing.sort((left, right) => right.error_rows - left.error_rows)[0];
-  target.set(count(total), "rows", most ? `most in ${most.name} ›` : "none", most ? "warn" : "");
+  target.set(count(total), total === 1 ? "row" : "rows", most ? `most in ${most.name} ›` : "none", most ? "warn" : "");
   target.link(most ? hrefOf("view", most.name, { tab: "errors" }) : hrefOf("views"));
 };
 

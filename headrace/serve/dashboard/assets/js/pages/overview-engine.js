@@ -23,7 +23,6 @@ export const enginePanel = () => {
       shown = signature;
       const more = found.length - MAX_NOTICES;
       replace(notices, found.slice(0, MAX_NOTICES).map((each) => notice(...each)), more > 0 && notice("info", `${counted(more, "more notice")}; \`headrace status\` shows all.`));
-      notices.style.display = found.length === 0 ? "none" : "";
     },
   };
 };

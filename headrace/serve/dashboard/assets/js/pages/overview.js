@@ -1,6 +1,6 @@
 /** The overview: is all well, and since when. */
 
-import { h, replace } from "../dom.js";
+import { h } from "../dom.js";
 import { count, duration, durationParts, milliseconds, rate, short } from "../format.js";
 import { behindUs, live } from "../live.js";
 import { createPlot } from "../charts/plot.js";
@@ -16,6 +16,7 @@ import { streamTable, viewTable } from "./lists.js";
 const SPANS = [[120, "2 min"], [600, "10 min"]];
 const MAX_STREAMS = 8;
 const MAX_LISTED = 10;
+const MIN_RANGE_SECONDS = 30;
 
 export const overviewPage = ({ main, scope }) => {
   const figures = {
@@ -81,7 +82,7 @@ export const overviewPage = ({ main, scope }) => {
 const plotPanel = (title, note, plot, span) => panel({ title, note, span }, plot.element).element;
 
 const createPlots = (scope) => {
-  const plot = (label, format, testid, extra) => createPlot({ scope, label, format, testid, emptyText: "No turn yet", ...extra });
+  const plot = (label, format, testid, extra) => createPlot({ scope, label, format, testid, emptyText: "No turn yet", sync: "overview", ...extra });
   return {
     throughput: plot("Records read per second", (value) => `${short(value)}/s`, "plot-throughput"),
     fresh: plot("Freshness", milliseconds, "plot-freshness"),
@@ -121,7 +122,7 @@ const drawFigures = (figures, columns) => {
   const unit = status.units.find((each) => each.name === "main");
   const last = unit?.last;
   const total = last ? Object.values(last.milliseconds).reduce((sum, each) => sum + each, 0) : null;
-  figures.turn.set(...durationParts(total === null ? null : total * 1000), last ? `turn ${count(unit.turn)}, ${last.gear} gear, commit ${count(status.commit)}` : "no turn yet");
+  figures.turn.set(...durationParts(total === null ? null : total * 1000), last ? `${last.gear} gear, turn ${count(unit.turn)}` : "no turn yet");
 };
 
 const lagNote = (lag, perSecond) => {
@@ -136,13 +137,23 @@ const drawBehind = (target, status) => {
 };
 
 const drawPlots = (plots, columns, seconds) => {
-  plots.throughput.set(["records"], columns.xs, [columns.records]);
-  plots.fresh.set(["median", "worst"], columns.xs, [columns.fresh, columns.freshWorst]);
-  plots.steps.set(STEPS, columns.xs, columns.steps);
-  const samples = live.samples.filter((each) => each.atUs >= live.status.taken_us - seconds * 1e6);
-  const xs = samples.map((each) => each.atUs / 1e6);
-  plots.lag.set(["records"], xs, [samples.map((each) => each.lag)]);
-  const names = [...(samples.at(-1)?.behindUs.keys() ?? [])].sort().slice(0, MAX_STREAMS);
-  const behind = (name) => samples.map((each) => (each.behindUs.has(name) && each.behindUs.get(name) !== null ? each.behindUs.get(name) / 1e6 : null));
-  plots.behind.set(names, xs, names.map(behind));
+  // All plots have the same time axis, so that what happened at one moment stands above each other.
+  const now = live.status.taken_us / 1e6 - 1;
+  const first = Math.min(columns.xs[0] ?? now, live.samples[0].atUs / 1e6);
+  const range = [Math.max(now - seconds, Math.min(first, now - MIN_RANGE_SECONDS)), now];
+  plots.throughput.set(["records"], columns.xs, [columns.records], range);
+  plots.fresh.set(["median", "worst"], columns.xs, [columns.fresh, columns.freshWorst], range);
+  plots.steps.set(STEPS, columns.xs, columns.steps, range);
+  const points = lagPoints(range[0]);
+  const xs = points.map((each) => each.second);
+  plots.lag.set(["records"], xs, [points.map((each) => each.lag)], range);
+  const names = [...(live.samples.at(-1)?.behindUs.keys() ?? [])].sort().slice(0, MAX_STREAMS);
+  plots.behind.set(names, xs, names.map((name) => points.map((each) => each.behind[name] ?? null)), range);
+};
+
+/** Lag and watermarks: what this page saw itself, and before that what the turns tell. */
+const lagPoints = (from) => {
+  const seconds = (us) => (us === null ? null : us / 1e6);
+  const own = live.samples.map((each) => ({ second: each.atUs / 1e6, lag: each.lag, behind: Object.fromEntries([...each.behindUs].map(([name, us]) => [name, seconds(us)])) }));
+  return [...turns.past(own[0].second), ...own].filter((each) => each.second >= from);
 };

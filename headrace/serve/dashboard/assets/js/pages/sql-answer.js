@@ -35,8 +35,12 @@ export const answerPart = ({ scope, params }) => {
     if (last === null) return;
     const shown = asChart ? chartBox : last.columns.length === 0 ? empty("The answer has no columns.") : table.element;
     if (body.firstChild !== shown) replace(body, shown);
-    if (asChart) chart.update(last.rows.map((row) => Object.fromEntries(last.columns.map((each, index) => [each.name, row[index]]))), { columns: last.columns, key: [], windowStart: null, rows: last.rows.length });
+    if (asChart) drawChart();
     else table.update(last.rows, { note: last.truncated ? "cut off; add LIMIT, or aggregate" : "" });
+  };
+  const drawChart = () => {
+    const data = last.rows.map((row) => Object.fromEntries(last.columns.map((each, index) => [each.name, row[index]])));
+    chart.update(data, { columns: last.columns, key: [], windowStart: null, rows: data.length, data });
   };
   draw();
 

@@ -52,7 +52,6 @@ export const sqlPage = ({ main, scope, params }) => {
   const setRunning = (controller) => {
     running = controller;
     cancelButton.hidden = controller === null;
-    cancelButton.style.display = controller === null ? "none" : "";
     runButton.disabled = controller !== null;
   };
   setRunning(null);

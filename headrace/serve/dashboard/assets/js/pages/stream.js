@@ -103,10 +103,9 @@ const schemaTable = (found) => {
     testid: "schema",
     keyOf: (row) => row.name,
     columns: [
-      { name: "name", label: "Column", text: (row) => row.name, sortable: false },
+      { name: "name", label: "Column", text: (row) => [row.name, role(row)].filter(Boolean).join(" · "), sortable: false },
       { name: "type", label: "Type", text: (row) => row.type, mono: true, sortable: false },
-      { name: "nullable", label: "May be NULL", text: (row) => (row.nullable ? "yes" : "no: dead"), sortable: false },
-      { name: "role", label: "Role", text: role, sortable: false },
+      { name: "nullable", label: "NULL", text: (row) => (row.nullable ? "yes" : "no"), sortable: false },
     ],
   });
   table.update(found.columns);

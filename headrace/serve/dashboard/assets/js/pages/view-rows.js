@@ -1,15 +1,17 @@
 /** The rows of a view and a chart of them, live. */
 
 import { h, replace, setText } from "../dom.js";
-import { count, duration, valueText } from "../format.js";
+import { count, counted, duration, valueText } from "../format.js";
 import { chartPart } from "../charts/chart.js";
 import { parseFilter, passes } from "../filter.js";
-import { empty, failed, loading, panel } from "../parts/panel.js";
+import { failed, loading, panel } from "../parts/panel.js";
 import { updateTag } from "../parts/state.js";
 import { Table } from "../parts/table.js";
 import { setParams } from "../router.js";
 import { readRows } from "../rows.js";
 import { kindOf } from "../types.js";
+
+const DRAW_MS = 250;
 
 /** How a followed view's connection is shown. */
 const STATES = { live: "live", connecting: "idle", reconnecting: "stale", unknown: "failed", asked: "idle" };
@@ -25,8 +27,10 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
   const connection = h("span", { class: "tag", data: { testid: "connection" } });
   const note = h("span", { data: { testid: "rows-commit" } });
   const problem = h("span", { role: "status" });
-  const rowsPanel = panel({ title: "Rows", flush: true, testid: "rows-panel", actions: [connection] }, loading("Waiting for the rows…"));
-  const chartPanel = panel({ title: "Chart", actions: [chart.controls] }, chart.body);
+  const explained = h("span", { class: "soft small" });
+  const rowsPanel = panel({ title: "Rows", flush: true, testid: "rows-panel", note: explained, actions: [connection] }, loading("Waiting for the rows…"));
+  const charted = h("span");
+  const chartPanel = panel({ title: "Chart", note: charted, actions: [chart.controls] }, chart.body);
   replace(chart.body, loading());
 
   let sort = readSort(params) ?? defaultSort(definition, windowStart);
@@ -43,9 +47,12 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
     onRows: (rows) => {
       last = rows;
       setText(problem, "");
-      draw();
+      drawSoon();
     },
-    onState: (state, text) => updateTag(connection, STATES[state] ?? "idle", text),
+    onState: (state, text, why = "") => {
+      updateTag(connection, STATES[state] ?? "idle", text);
+      setText(explained, why);
+    },
     onError: (error) => {
       if (last === null) replace(rowsPanel.body, failed(error));
       else setText(problem, error.message);
@@ -60,6 +67,7 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
       rowClass: (row) => (row.closed ? "closed" : ""),
       flash: true,
       tall: true,
+      ties: true,
       sorted: !last.followed,
       sort,
       onSort: (next) => {
@@ -79,6 +87,7 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
       columns = last.columns;
       makeTable();
     }
+    setText(charted, last.followed ? "" : `of the ${counted(last.rows.length, "row")} below`);
     const filter = parseFilter(input.value, columns);
     const found = last.rows.filter((each) => passes(filter, each.row));
     table.update(found, { total: last.rows.length, note: last.more ? "there are more; narrow the filter" : found.length === 0 ? (last.rows.length === 0 ? "no rows yet" : "none passes the filter") : "" });
@@ -86,6 +95,19 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
     setText(note, `commit ${count(last.commit)}${last.watermarkUs === null ? "" : `, closed before ${new Date(last.watermarkUs / 1000).toISOString().slice(11, 19)}Z`}`);
     chart.update(found.map((each) => each.row), { columns, key: last.key, windowStart, rows: last.rows.length });
   };
+
+  // An engine may commit many times a second; nobody reads faster than this.
+  let soon = 0;
+  let drawnAt = -Infinity;
+  const drawSoon = () => {
+    if (soon !== 0) return;
+    soon = setTimeout(() => {
+      soon = 0;
+      drawnAt = performance.now();
+      if (!scope.closed) draw();
+    }, Math.max(0, drawnAt + DRAW_MS - performance.now()));
+  };
+  scope.defer(() => clearTimeout(soon));
 
   let typing = 0;
   input.addEventListener("input", () => {
@@ -125,6 +147,5 @@ const tableColumns = (columns, windowed) => [
   ...(windowed ? [{ name: "_closed", label: "Row", text: (row) => (row.closed ? "closed" : "open"), value: (row) => String(row.closed) }] : []),
 ];
 
-/** What is shown of rows that nobody has asked for yet. */
-export const noRows = (text) => empty(text);
+/** A window in words. */
 export const windowText = (window) => `${window.kind} window of ${duration(window.size_us)}${window.slide_us && window.slide_us !== window.size_us ? ` every ${duration(window.slide_us)}` : ""}`;

@@ -1,7 +1,7 @@
 /** A view: its rows and a chart of them, how it is made, and what it left out. */
 
 import { h, replace } from "../dom.js";
-import { bytes, count, counted, duration, durationParts, rate } from "../format.js";
+import { bytes, count, counted, durationParts, rate } from "../format.js";
 import { behindUs, live, ownerOf, versionsOf } from "../live.js";
 import { pauseButton } from "../pausing.js";
 import { figure } from "../parts/figure.js";
@@ -23,7 +23,7 @@ export const viewPage = ({ main, scope, name, params }) => {
   const pause = pauseButton({ kind: "view", name, state: () => versions().current?.state, scope, onError });
   const query = h("a", { class: "button", href: hrefOf("sql", null, { q: `SELECT *\nFROM ${quoted(name)}\nLIMIT 100` }), data: { testid: "open-sql" } }, "Query");
   const head = pageHead({ kind: "view", name, actions: [query, pause] });
-  const figures = viewFigures(name);
+  const figures = viewFigures();
   const content = h("div", { class: "stack" });
   main.append(head.element, h("div", { class: "stack" }, stateNotices, problems, h("div", { class: "figures" }, figures.elements), content));
   let made = null;
@@ -98,7 +98,7 @@ const viewFigures = () => {
     elements: Object.values(all).map((each) => each.element),
     update: (view) => {
       const owner = ownerOf("view", view);
-      all.rows.set(count(view.state_rows), "rows", `about ${bytes(view.state_bytes_estimate)}`);
+      all.rows.set(count(view.state_rows), view.state_rows === 1 ? "row" : "rows", `about ${bytes(view.state_bytes_estimate)}`);
       all.rate.set(...rate(live.rate(owner, "seen")), `${count(view.counters.seen)} in all`);
       all.lag.set(count(view.lag_records), "records", view.lag_records === 0 ? "everything is read" : "in the log, not read yet");
       const behind = behindUs(live.status, view);
@@ -114,6 +114,3 @@ const lateNote = (view, grown) => {
   const share = view.counters.pairs ? view.counters.late / view.counters.pairs : 0;
   return view.counters.late === 0 ? "none" : `${(share * 100).toPrecision(2)} % of ${count(view.counters.pairs)} pairs`;
 };
-
-/** For other pages: how long something is, in words. */
-export const lengthText = (us) => (us === null || us === undefined ? null : duration(us));

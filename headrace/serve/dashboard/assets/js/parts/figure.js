@@ -23,6 +23,7 @@ export const figure = ({ label, testid, href }) => {
       setText(value, text);
       setText(unit, unitText);
       setText(note, noteText);
+      setAttribute(note, "title", noteText || null); // it is cut off where there is no room
       setAttribute(element, "class", `figure${alarm ? " alarm" : ""}${alarm === "bad" ? " bad" : ""}`);
       setAttribute(element, "data-alarm", alarm || null);
     },

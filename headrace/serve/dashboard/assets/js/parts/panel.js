@@ -1,10 +1,10 @@
 /** Panels, and what one shows while it has nothing to show. */
 
-import { append, h, replace } from "../dom.js";
+import { append, h } from "../dom.js";
 
 /**
  * A panel with a title. `note` stands beside the title, `actions` at the right end.
- * @param {{title: string, note?: any, actions?: any[], span?: number, flush?: boolean, testid?: string, level?: string}} options
+ * @param {{title: string, note?: any, actions?: any[], span?: number, flush?: boolean, testid?: string}} options
  */
 export const panel = ({ title, note, actions, span = 12, flush = false, testid }, ...children) => {
   const heading = h("h2", null, title);
@@ -30,11 +30,6 @@ export const failed = (error, retry) =>
     h("p", null, error.message),
     retry && h("button", { type: "button", on: { click: retry } }, "Try again"),
   );
-
-/** Show an error in a panel's body, unless it shows data that are only getting old. */
-export const showError = (body, error, { retry, keep = false } = {}) => {
-  if (!keep) replace(body, failed(error, retry));
-};
 
 /** A list of names and values. */
 export const facts = (entries) => {

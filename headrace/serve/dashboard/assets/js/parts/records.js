@@ -18,7 +18,7 @@ const PREVIEW = 300;
  * `path` is that of the records; `tone` colours the reason why a record was put aside.
  */
 export const recordsPart = ({ path, scope, none, tone = "", testid = "record", pollMs = POLL_MS }) => {
-  const list = h("ul", { class: "records" });
+  const list = h("ul", { class: "records", tabindex: "0", "aria-label": "Records" });
   const hold = h("button", { type: "button", "aria-pressed": "false", data: { testid: "hold" } }, "Hold");
   const note = h("span", { role: "status" });
   const bar = h("div", { class: "table-bar" }, h("span", { class: "soft small" }, `newest ${SHOWN}, newest first`), h("div", { class: "end" }, note, hold));

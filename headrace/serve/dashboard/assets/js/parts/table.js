@@ -30,7 +30,7 @@ export class Table {
   /**
    * @param {{columns: Column[], keyOf: (row: any, index: number) => string, sort?: {name: string, descending: boolean} | null,
    *   onSort?: (sort: any) => void, caption: string, testid?: string, rowClass?: (row: any) => string, tall?: boolean,
-   *   flash?: boolean, noun?: string, sorted?: boolean, pageRows?: number}} options
+   *   flash?: boolean, noun?: string, sorted?: boolean, ties?: boolean, emptyText?: string, pageRows?: number}} options
    */
   constructor(options) {
     this.#options = { pageRows: PAGE_ROWS, noun: "row", ...options };
@@ -42,7 +42,8 @@ export class Table {
     this.summary = h("span", { data: { testid: "table-summary" } });
     this.pages = h("span");
     this.foot = h("div", { class: "table-foot" }, this.summary, this.#pager());
-    this.element = h("div", null, this.box, this.foot);
+    this.none = h("div", { class: "state-note", hidden: true }, options.emptyText ?? "");
+    this.element = h("div", null, this.box, this.none, this.foot);
     this.setColumns(options.columns);
     // Who points at a row wants to read it: the order is held until the pointer is elsewhere.
     this.body.addEventListener("pointerenter", () => this.#hold());
@@ -121,7 +122,10 @@ export class Table {
     if (!column || this.#options.sorted) return this.#rows;
     const value = column.value ?? column.text;
     const order = (left, right) => compare(column.kind ?? "text", value(left), value(right), this.#sort.descending);
-    return [...this.#rows].sort(order);
+    const { keyOf } = this.#options;
+    const tie = (left, right) => (keyOf(left) < keyOf(right) ? -1 : 1);
+    // Equal values stand in the order of their keys: otherwise rows would change places by chance.
+    return this.#options.ties ? [...this.#rows].sort((left, right) => order(left, right) || tie(left, right)) : [...this.#rows].sort(order);
   }
 
   #heldOrder(rows) {
@@ -188,7 +192,7 @@ export class Table {
     const some = this.total > length ? ` (of ${count(this.total)})` : "";
     setText(this.summary, `${range}${counted(length, noun)}${some}${this.note ? ` · ${this.note}` : ""}`);
     this.pager.hidden = last === 0;
-    this.pager.style.display = last === 0 ? "none" : "";
+    this.none.hidden = length > 0 || !this.#options.emptyText;
     setText(this.pages, `page ${count(this.#page + 1)} of ${count(last + 1)}`);
     this.back.disabled = this.#page === 0;
     this.forward.disabled = this.#page === last;

@@ -13,7 +13,7 @@ export const DUCKDB = SQLDialect.define({
 
 /** For definitions, which are shown and never typed here: Spark SQL and our own DDL around it. */
 export const SHOWN_DIALECT = SQLDialect.define({
-  keywords: `${DUCKDB_KEYWORDS.join(" ")} stream materialized watermark emit changes sink lateral explode
+  keywords: `${DUCKDB_KEYWORDS.join(" ")} create view stream materialized watermark emit changes sink lateral explode
     window session_window cumulate topic format key interval seconds minutes hours days second minute hour day`,
   types: "string int bigint smallint tinyint double float decimal boolean timestamp date binary array map struct",
   doubleQuotedStrings: true,
