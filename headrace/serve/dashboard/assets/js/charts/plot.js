@@ -9,6 +9,7 @@ import { themeEvents } from "../theme.js";
 
 const SERIES_COLOURS = 8;
 const MIN_SPAN_SECONDS = 30;
+const MIN_AXIS = 58; // so that plots that stand above each other begin at the same place
 
 const colourOf = (index) => `--series-${(index % SERIES_COLOURS) + 1}`;
 
@@ -28,10 +29,10 @@ const ruler = document.createElement("canvas").getContext("2d");
 
 /** How much room the widest label of the y axis takes. */
 const axisSize = (_plot, labels) => {
-  if (!labels) return 40;
+  if (!labels) return MIN_AXIS;
   const longest = labels.reduce((most, each) => (each && each.length > most.length ? each : most), "");
   ruler.font = fontOf();
-  return Math.ceil(ruler.measureText(longest).width + 18);
+  return Math.max(MIN_AXIS, Math.ceil(ruler.measureText(longest).width + 18));
 };
 
 /** The times of an axis in UTC, as everywhere in Headrace. */

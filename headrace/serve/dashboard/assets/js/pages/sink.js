@@ -16,7 +16,7 @@ export const sinkPage = ({ main, scope, name }) => {
   const problems = h("div", { class: "notices" });
   const onError = (error) => replace(problems, notice("bad", error.message));
   const head = pageHead({ kind: "sink", name, actions: [pauseButton({ kind: "sink", name, state: stateOf, scope, onError })] });
-  const told = panel({ title: "Told" }, loading());
+  const told = panel({ title: "How far it is" }, loading());
   const written = panel({ title: "What it wrote last", flush: true }, loading());
   main.append(head.element, h("div", { class: "stack" }, problems, told.element, written.element));
   let following = false;
