@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: demo test test-fast lint bench soak screenshots clean
+.PHONY: demo test test-fast lint bench soak screenshots dashboard-vendor clean
 
 demo: $(INSTALLED)
 	$(BIN)/headrace demo --for 60s
@@ -51,6 +51,14 @@ screenshots: $(INSTALLED)
 TIMES ?= 20
 soak: $(INSTALLED)
 	HEADRACE_TIMES=$(TIMES) $(BIN)/python -m pytest -v -m soak
+
+# The libraries of the dashboard, bundled anew (needs npm): only after an edit of bundling/package.json.
+DASHBOARD := headrace/serve/dashboard
+dashboard-vendor:
+	mkdir -p build/dashboard
+	cp $(DASHBOARD)/bundling/package.json $(DASHBOARD)/bundling/codemirror.js build/dashboard
+	cd build/dashboard && npm install --no-package-lock --no-audit --no-fund
+	node $(DASHBOARD)/bundling/bundle.mjs build/dashboard $(DASHBOARD)/assets/vendor
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -2,6 +2,7 @@
 
 from fastapi import FastAPI
 
+from headrace.serve.dashboard.routes import dashboard_routes
 from headrace.serve.following.following import Following
 from headrace.serve.following.hub import FollowLimits
 from headrace.serve.http.bodies import MAX_APPEND_BYTES, BoundedBodies
@@ -72,6 +73,7 @@ def make_app(
     app.state.before_stop = [app.state.following.close, app.state.stopping.note]
     for each in (system, session, definitions, sql, control, topics, views, following):
         app.include_router(each.router)
+    app.routes.extend(dashboard_routes())
     handle_errors(app)
     app.add_middleware(BoundedBodies, max_append_bytes=max_append_bytes)
     app.add_middleware(Guard, permissions=permissions, limits=limits, loopback=loopback)

@@ -1,0 +1,116 @@
+/** Start: log in if needed, then show the page that the address names, and follow the address. */
+
+import { apiEvents } from "./api.js";
+import { h, replace } from "./dom.js";
+import { listenToKeys } from "./keys.js";
+import { live } from "./live.js";
+import { graphPage } from "./pages/graph.js";
+import { streamsPage, viewsPage } from "./pages/lists.js";
+import { loginPage } from "./pages/login.js";
+import { overviewPage } from "./pages/overview.js";
+import { sinkPage } from "./pages/sink.js";
+import { sqlPage } from "./pages/sql.js";
+import { streamPage } from "./pages/stream.js";
+import { topicPage } from "./pages/topic.js";
+import { viewPage } from "./pages/view.js";
+import { failed } from "./parts/panel.js";
+import { hrefOf, readPlace } from "./router.js";
+import { Scope } from "./scope.js";
+import { logIn, logOut, readSession, session, takeToken } from "./session.js";
+import { createShell } from "./shell.js";
+
+/** A page fills `main` and lives as long as `scope`; it returns its title. */
+const PAGES = {
+  overview: overviewPage,
+  graph: graphPage,
+  views: viewsPage,
+  view: viewPage,
+  streams: streamsPage,
+  stream: streamPage,
+  topic: topicPage,
+  sink: sinkPage,
+  sql: sqlPage,
+};
+
+const app = document.getElementById("app");
+let shell = null;
+let scope = null;
+let shown = "";
+
+const show = () => {
+  const place = readPlace();
+  const here = `${place.page}\n${place.name ?? ""}`;
+  // A page that only changed its parameters did so itself, except when a link was followed.
+  scope?.close();
+  scope = new Scope();
+  const page = PAGES[place.page] ?? unknownPage;
+  replace(shell.main);
+  const title = page({ main: shell.main, scope, ...place });
+  document.title = `${title} · Headrace`;
+  shell.mark(place.page);
+  if (shown !== "" && shown !== here) {
+    shell.main.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }
+  shown = here;
+};
+
+const unknownPage = ({ main }) => {
+  main.append(h("div", { class: "state-note" }, h("p", null, "There is no such page."), h("a", { href: hrefOf("overview") }, "Overview")));
+  return "Unknown page";
+};
+
+const enter = () => {
+  if (session() === null) return; // an answer to a question from before the logout
+  shell ??= createShell({ onLogOut: leave });
+  replace(app, shell.element);
+  live.start();
+  show();
+};
+
+const askToLogIn = (message = "") => {
+  if (document.querySelector(".login")) return;
+  live.stop();
+  scope?.close();
+  const page = loginPage({ onDone: enter, message });
+  replace(app, page.element);
+  document.title = "Log in · Headrace";
+  page.focus();
+};
+
+const leave = async () => {
+  try {
+    await logOut();
+  } finally {
+    askToLogIn();
+  }
+};
+
+const start = async () => {
+  const token = takeToken();
+  try {
+    if (token !== null) await logIn(token);
+    else await readSession();
+  } catch (error) {
+    if (token !== null && error.status === 401) return askToLogIn("The token in the link is not valid, or it has expired.");
+    replace(app, failed(error, start));
+    if (error.status === 0) setTimeout(start, 2_000);
+    return;
+  }
+  if (session() === null) askToLogIn();
+  else enter();
+};
+
+apiEvents.addEventListener("unauthorized", () => {
+  if (shell !== null) askToLogIn("The session is over. Log in again.");
+});
+addEventListener("hashchange", () => {
+  if (/^#token=/.test(location.hash)) start();
+  else if (shell !== null && !document.querySelector(".login")) show();
+});
+document.getElementById("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+});
+listenToKeys({ onSearch: () => shell?.focusSearch() });
+start();
