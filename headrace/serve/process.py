@@ -39,6 +39,7 @@ from headrace.serve.desk import StoreDesk
 from headrace.serve.http.api import Api
 from headrace.serve.http.server import serve
 from headrace.serve.lock import Holder, hold_engine_lock, publish_address
+from headrace.serve.queries.pool import QueryPool
 from headrace.serve.starting import Stopped, unless_stopped
 from headrace.store.base import Store
 from headrace.store.opening import open_store
@@ -190,8 +191,24 @@ def _warm(served: Served, stop: threading.Event) -> None:
 
 @contextmanager
 def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) -> Iterator[str]:
+    token = secrets.token_urlsafe(32)
+    with QueryPool(served.engine.tools.store, folder=config.runtime) as queries:
+        api = Api(_make_desk(config, served, holder, watches, queries), token=token)
+        with (
+            serve(api.app, port=config.port) as url,
+            publish_address(config.runtime, url, holder, token),
+        ):
+            try:
+                yield url
+            finally:
+                queries.close()  # before the server, which would wait for their answers
+
+
+def _make_desk(
+    config: Config, served: Served, holder: Holder, watches: bool, queries: QueryPool
+) -> StoreDesk:
     tools = served.engine.tools
-    desk = StoreDesk(
+    return StoreDesk(
         config.name,
         tools.log,
         tools.store,
@@ -201,11 +218,5 @@ def _serving_api(config: Config, served: Served, holder: Holder, watches: bool) 
         engine=EngineStatus(holder.pid, holder.started, watches),
         last_turns=lambda: served.engine.last_turns(),
         prepares_plans=config.prepares_plans,
+        queries=queries,
     )
-    token = secrets.token_urlsafe(32)
-    api = Api(desk, token=token)
-    with (
-        serve(api.app, port=config.port) as url,
-        publish_address(config.runtime, url, holder, token),
-    ):
-        yield url

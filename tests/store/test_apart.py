@@ -11,8 +11,9 @@ import pytest
 from headrace import scratch
 from headrace.errors import QueryRefused, TableNotFound
 from headrace.schema.types import parse_type
+from headrace.store.duckdb.apart.failing import NotHandedOver, OutOfMemory
 from headrace.store.duckdb.apart.planning import QueryPlanner
-from headrace.store.duckdb.apart.reading import HandedTables, NotHandedOver, OutOfMemory
+from headrace.store.duckdb.apart.reading import HandedTables
 
 TABLES = {
     "hits": [("k", "VARCHAR"), ("n", "BIGINT"), ("place", "STRUCT(city VARCHAR, zip INTEGER)")],

@@ -5,16 +5,18 @@
     GET  /explain              one plan per view
     POST /sql                  {"sql", "max_rows"} -> {"columns", "rows"}; a stream of Arrow for
                                who accepts application/vnd.apache.arrow.stream
-    POST /export               {"table": name or null} -> bytes, see store/duckdb/exporting.py
+    POST /export               {"table": name or null} -> bytes, see store/duckdb/exporting.py;
+                               {"view": name} -> a stream of Arrow, see serve/exporting.py
 
 An error is {"error": its name in the tree of errors, "message"}: 400 for what the asker can mend,
 408 for a body that does not arrive, 409 when an export is under way already, 413 for a body over
-the limit, 503 for the rest.
+the limit or a query that reads too much, 429 for too many queries, 503 for the rest.
 """
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -25,21 +27,24 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from headrace.errors import HeadraceError, UsageError
-from headrace.serve.desk import Desk
+from headrace.errors import HeadraceError, QueryTooLarge, TooManyQueries, UsageError
+from headrace.serve.desk import StoreDesk
 from headrace.serve.http.guard import MAX_BODY_BYTES, Guard, TooLarge, TooSlow, read_body
-from headrace.serve.http.values import ARROW, arrow_bytes
+from headrace.serve.http.hanging_up import hearing_hang_up
+from headrace.serve.http.values import ARROW
+from headrace.serve.queries.forms import Form
 from headrace.store.base import MAX_ROWS
 
 __all__ = ["Api"]
 
 _CHUNK_BYTES = 1 << 20
+_STATUS: dict[type[HeadraceError], int] = {QueryTooLarge: 413, TooManyQueries: 429}
 
 
 class Api:
     """Holds the ASGI `app`."""
 
-    def __init__(self, desk: Desk, *, token: str) -> None:
+    def __init__(self, desk: StoreDesk, *, token: str) -> None:
         self._desk = desk
         self._exporting = threading.Lock()
         routes = [
@@ -70,55 +75,61 @@ class Api:
 
     async def _sql(self, request: Request) -> Response:
         sql, max_rows = _read_question(await read_body(request))
-
-        as_arrow = request.headers.get("accept") == ARROW
-
-        def answer() -> bytes:
-            # Made here, not in the event loop: a large answer would hold up every other request.
-            if as_arrow:
-                return arrow_bytes(self._desk.table(sql, max_rows=max_rows))
-            return json.dumps(self._desk.sql(sql, max_rows=max_rows)).encode()
-
-        media_type = ARROW if as_arrow else "application/json"
-        return Response(await run_in_threadpool(answer), media_type=media_type)
+        form = Form.ARROW if request.headers.get("accept") == ARROW else Form.JSON
+        async with hearing_hang_up(request) as is_gone:
+            answer = await run_in_threadpool(
+                self._desk.answer, sql, form=form, max_rows=max_rows, cancelled=is_gone
+            )
+        headers = {"Headrace-Commit": str(answer.commit), "Headrace-Position": answer.position}
+        if form is Form.ARROW:
+            return StreamingResponse(answer.chunks(), media_type=ARROW, headers=headers)
+        media_type = "application/json"
+        return StreamingResponse(answer.json_chunks(), media_type=media_type, headers=headers)
 
     async def _export(self, request: Request) -> Response:
-        table = _read_table(await read_body(request))
+        write = self._read_export(await read_body(request))
         if not self._exporting.acquire(blocking=False):
             busy = "an export is under way already; ask again when it has ended"
             return JSONResponse({"error": "EngineError", "message": busy}, status_code=409)
         try:
-            file = await run_in_threadpool(self._exported, table)
+            file = await run_in_threadpool(_exported, write)
         finally:
             self._exporting.release()
         return StreamingResponse(_chunks(file), media_type="application/octet-stream")
 
-    def _exported(self, table: str | None) -> IO[bytes]:
-        """Write an export to a file without a name; the transaction ends before it is sent."""
-        file = TemporaryFile()  # noqa: SIM115 - closed when it is sent
+    def _read_export(self, body: bytes) -> Callable[[IO[bytes]], None]:
+        """Return what writes the export that is asked for."""
         try:
-            self._desk.export(file, table)
-            file.seek(0)
-        except BaseException:
-            file.close()
-            raise
-        return file
+            asked = json.loads(body)
+            view = asked.get("view")
+            table = asked["table"] if view is None else None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(
+                'the body names no table; send {"view": "NAME"} or {"table": null}'
+            ) from error
+        if not isinstance(view, str | None) or not isinstance(table, str | None):
+            raise UsageError("view and table take a name, table also null for the ledger")
+        if view is not None:
+            return partial(self._desk.export_view, view=view)
+        return partial(self._desk.export, table=table)
+
+
+def _exported(write: Callable[[IO[bytes]], None]) -> IO[bytes]:
+    """Write an export to a file without a name; the transaction ends before it is sent."""
+    file = TemporaryFile()  # noqa: SIM115 - closed when it is sent
+    try:
+        write(file)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def _chunks(file: IO[bytes]) -> Iterator[bytes]:
     with file:
         while chunk := file.read(_CHUNK_BYTES):
             yield chunk
-
-
-def _read_table(body: bytes) -> str | None:
-    try:
-        table = json.loads(body)["table"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError('the body names no table; send {"table": null}') from error
-    if table is not None and not isinstance(table, str):
-        raise UsageError("table takes the name of a table, or null for the ledger")
-    return table
 
 
 def _read_question(body: bytes) -> tuple[str, int]:
@@ -140,6 +151,7 @@ def _error(error: Exception) -> dict[str, Any]:
 async def _answer_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HeadraceError)
     status = 400 if error.exit_code == UsageError.exit_code else 503
+    status = _STATUS.get(type(error), status)
     return JSONResponse(_error(error), status_code=status)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 
 from headrace.store.duckdb.apart.database import open_database
+from headrace.store.duckdb.apart.failing import told_apart
 from headrace.store.duckdb.query import check_query, translated_within
 from headrace.store.duckdb.quoting import quote
 
@@ -52,11 +53,14 @@ class QueryPlanner:
         """Return the columns that a query reads, at least one of every table, by table.
 
         It takes at most `max_seconds`, which are left of `limit_seconds`.
-        QueryRefused, TableNotFound: the query cannot be answered.
+        QueryRefused, TableNotFound: the query cannot be answered. OutOfMemory.
         """
         kind = check_query(self._database, sql)
         asked = _behind_explain(sql) if kind == duckdb.StatementType.EXPLAIN else sql
-        with translated_within(self._database, max_seconds, limit_seconds=limit_seconds):
+        with (
+            translated_within(self._database, max_seconds, limit_seconds=limit_seconds),
+            told_apart(),
+        ):
             try:
                 plan = self._database.sql(f"EXPLAIN (FORMAT json) {asked}").fetchall()[0][1]
             except duckdb.Error:

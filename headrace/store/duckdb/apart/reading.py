@@ -8,26 +8,16 @@ what was handed over. A table, or a column, that was not handed over fails the q
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-import duckdb
 import pyarrow as pa
 
 from headrace.store.duckdb.apart.database import open_database
+from headrace.store.duckdb.apart.failing import NOT_HANDED, told_apart
 from headrace.store.duckdb.query import check_query, limited, reading, translated_within
 from headrace.store.duckdb.quoting import quote
 
-__all__ = ["HandedTables", "NotHandedOver", "OutOfMemory"]
+__all__ = ["HandedTables"]
 
 Columns = Sequence[tuple[str, str]]  # names and types
-
-_MARK = "headrace: this column was not handed over"
-
-
-class NotHandedOver(Exception):
-    """A query reads a column that planning did not find."""
-
-
-class OutOfMemory(Exception):
-    """A query needed more memory than it has."""
 
 
 class HandedTables:
@@ -67,7 +57,7 @@ class HandedTables:
                 self._hand_over(name, rows)
             with (
                 translated_within(self._database, max_seconds, limit_seconds=limit_seconds),
-                _noticed(),
+                told_apart(),
                 reading(self._database, sql) as reader,
             ):
                 yield reader.schema, limited(reader, max_rows)
@@ -80,7 +70,7 @@ class HandedTables:
         columns = [
             f"CAST({quote(column)} AS {type}) AS {quote(column)}"
             if column in there
-            else f"CAST(error('{_MARK}') AS {type}) AS {quote(column)}"
+            else f"CAST(error('{NOT_HANDED}') AS {type}) AS {quote(column)}"
             for column, type in self._tables[name]
         ]
         relation = self._database.from_arrow(rows).project(", ".join(columns))
@@ -90,21 +80,5 @@ class HandedTables:
         columns = ", ".join(f"CAST(NULL AS {type}) AS {quote(n)}" for n, type in self._tables[name])
         self._database.execute(
             f"CREATE OR REPLACE VIEW main.{quote(name)} AS SELECT {columns} FROM range(1) "
-            f"WHERE CAST(error('{_MARK}') AS BOOLEAN)"
+            f"WHERE CAST(error('{NOT_HANDED}') AS BOOLEAN)"
         )
-
-
-@contextmanager
-def _noticed() -> Iterator[None]:
-    """Tell two failures from those that the query itself is to blame for."""
-    try:
-        yield
-    except (duckdb.OutOfMemoryException, pa.ArrowMemoryError, MemoryError) as error:
-        raise OutOfMemory from error
-    except (duckdb.Error, OSError) as error:
-        if _MARK in str(error):
-            raise NotHandedOver from error
-        # What fails after the first batch comes through Arrow, as OSError.
-        if "Out of Memory Error" in str(error):
-            raise OutOfMemory from error
-        raise
