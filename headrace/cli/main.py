@@ -12,6 +12,7 @@ import typer
 from headrace.cli.ask import audit, explain
 from headrace.cli.check import check
 from headrace.cli.demo.command import demo
+from headrace.cli.export import export
 from headrace.cli.graph import graph
 from headrace.cli.init import init
 from headrace.cli.interrupts import INTERRUPTED
@@ -78,6 +79,7 @@ for command in (
     append,
     tail,
     sql,
+    export,
     status,
     lateness,
     audit,
