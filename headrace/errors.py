@@ -24,7 +24,9 @@ HeadraceError
 │   ├── MergeFailed         one view's delta does not merge; names the view
 │   ├── ViewNotFound        readers see no view of that name
 │   ├── QueryRefused        not a reading statement, or past its limits
-│   │   └── TableNotFound   it names a table that is not there
+│   │   ├── TableNotFound   it names a table that is not there
+│   │   ├── QueryTooLarge   it reads more than is handed out for one query
+│   │   └── TooManyQueries  others are being answered
 │   ├── TokenRefused        a resume token is none of this view's
 │   │   └── TokenTooOld     the changes behind it are not kept any more
 │   └── StateDamaged        a file of operator state is missing or damaged; names it
@@ -75,6 +77,7 @@ __all__ = [
     "Problem",
     "ProducerFenced",
     "QueryRefused",
+    "QueryTooLarge",
     "RecordTooLarge",
     "StateDamaged",
     "StoreBusy",
@@ -82,6 +85,7 @@ __all__ = [
     "TableNotFound",
     "TokenRefused",
     "TokenTooOld",
+    "TooManyQueries",
     "TopicExists",
     "TopicNotFound",
     "Unreachable",
@@ -246,6 +250,16 @@ class TableNotFound(QueryRefused):
     def __init__(self, table: str) -> None:
         self.table = table
         super().__init__(f"there is no table {table}; `SHOW TABLES` lists what there is")
+
+
+class QueryTooLarge(QueryRefused):
+    """A query reads more columns and rows than are handed out for one query."""
+
+
+class TooManyQueries(QueryRefused):
+    """So many queries are being answered that this one was not begun."""
+
+    exit_code = 3
 
 
 class TokenRefused(StoreError):

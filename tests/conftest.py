@@ -34,6 +34,9 @@ SLOW = (
     "log/test_epochs.py",
     "log/test_retention.py",
     "log/test_transactions.py",
+    "serve/test_query_harm.py",
+    "serve/test_query_pool.py",
+    "serve/test_sql_over_http.py",
 )
 HERE = Path(__file__).parent
 

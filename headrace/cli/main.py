@@ -14,6 +14,7 @@ from headrace.cli.check import check
 from headrace.cli.control import pause, resume
 from headrace.cli.dashboard import dashboard
 from headrace.cli.demo.command import demo
+from headrace.cli.export import export
 from headrace.cli.graph import graph
 from headrace.cli.init import init
 from headrace.cli.interrupts import INTERRUPTED
@@ -80,6 +81,7 @@ for command in (
     append,
     tail,
     sql,
+    export,
     status,
     dashboard,
     pause,

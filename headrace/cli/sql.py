@@ -1,6 +1,5 @@
 """`headrace sql`: one statement, a file of them, standard input, or a prompt."""
 
-import json as json_module
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from headrace.project.config import Config
 
-__all__ = ["Format", "show_answer", "sql"]
+__all__ = ["Format", "check_parquet", "show_answer", "sql"]
 
 _NUMBERS = ("int", "uint", "float", "double", "decimal")
 # An interval and a boolean are short too, and half of one says nothing.
@@ -157,38 +156,33 @@ def _check_names(names: list[str]) -> None:
 
 
 def _csv(answer: dict[str, Any]) -> str:
-    """Return the answer as CSV: NULL is an empty cell, the empty text is `""`.
+    from headrace.serve.queries.forms import csv_line
 
-    So `headrace append` reads it back; the writer of Python 3.11 makes no difference of the two.
-    """
     rows = [[column["name"] for column in answer["columns"]], *answer["rows"]]
-    return "\n".join(",".join(map(_csv_cell, row)) for row in rows)
-
-
-def _csv_cell(value: object) -> str:
-    if value is None:
-        return ""
-    structured = isinstance(value, dict | list | bool)
-    text = json_module.dumps(value, ensure_ascii=False) if structured else str(value)
-    if text and not any(each in text for each in ',"\r\n'):
-        return text
-    return '"' + text.replace('"', '""') + '"'
+    return "\n".join(map(csv_line, rows))
 
 
 def _parquet(table: "pa.Table") -> bytes:
     import pyarrow as pa
     from pyarrow import parquet
 
-    _check_names(table.column_names)
-    for field in table.schema:
-        if pa.types.is_interval(field.type):
-            raise UsageError(
-                f"{field.name}: Parquet has no intervals here; write CAST({field.name} AS VARCHAR),"
-                f" or its seconds: epoch({field.name})"
-            )
+    check_parquet(table.schema)
     sink = pa.BufferOutputStream()
     try:
         parquet.write_table(table, sink)
     except (pa.ArrowException, ValueError) as error:
         raise UsageError(f"the answer cannot be written as Parquet: {error}") from error
     return bytes(sink.getvalue())
+
+
+def check_parquet(schema: "pa.Schema") -> None:
+    """Refuse what cannot be written as Parquet. UsageError."""
+    import pyarrow as pa
+
+    _check_names(schema.names)
+    for field in schema:
+        if pa.types.is_interval(field.type):
+            raise UsageError(
+                f"{field.name}: Parquet has no intervals here; write CAST({field.name} AS VARCHAR),"
+                f" or its seconds: epoch({field.name})"
+            )

@@ -5,6 +5,7 @@ process or, when no engine runs, in the asker's own; `serve.client` asks a runni
 give the same names and numbers.
 """
 
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,14 +23,17 @@ from headrace.plan.stages import Pipeline, tables_of
 from headrace.project.disk import Disk
 from headrace.project.settings import Settings
 from headrace.serve.commits import Commits
-from headrace.serve.http.values import answer_to_json
+from headrace.serve.exporting import write_view
 from headrace.serve.missing import explain_missing
+from headrace.serve.queries.answer import Answer
+from headrace.serve.queries.forms import Form
+from headrace.serve.queries.here import answer_here
+from headrace.serve.queries.pool import QueryPool
 from headrace.store.base import MAX_ROWS, Store
 from headrace.store.opening import describe_table
 
-__all__ = ["MAX_ANSWER_BYTES", "Desk", "StoreDesk"]
+__all__ = ["Desk", "StoreDesk"]
 
-MAX_ANSWER_BYTES = 64 << 20
 _STATUS_SECONDS = 1.0
 
 Json = dict[str, Any]
@@ -54,6 +58,10 @@ class Desk(Protocol):
         """Write what the store exports: its ledger, or the rows of a physical table."""
         ...
 
+    def export_view(self, sink: BinaryIO, view: str) -> None:
+        """Write all rows of a view, or of its errors, at one commit (`exporting.py`)."""
+        ...
+
     def explain(self) -> list[Json]:
         """Return the plan of every view."""
         ...
@@ -72,7 +80,7 @@ class _Kept(NamedTuple):
 
 
 class StoreDesk:
-    """Answers from log and store."""
+    """Answers from log and store. Queries are answered by `queries`, or here without."""
 
     def __init__(
         self,
@@ -87,6 +95,7 @@ class StoreDesk:
         last_turns: Callable[[], Mapping[str, TurnReport]] = dict,
         prepares_plans: bool = True,
         commits: Commits | None = None,
+        queries: QueryPool | None = None,
     ) -> None:
         self._project = project
         self._log = log
@@ -100,6 +109,7 @@ class StoreDesk:
         self._commits = commits
         self._kept: _Kept | None = None
         self._status_lock = threading.Lock()
+        self._queries = queries
 
     def status(self) -> Json:
         """Return what is going on; inside of an engine, worked out once for a commit.
@@ -134,26 +144,43 @@ class StoreDesk:
 
     def sql(self, sql: str, *, max_rows: int = MAX_ROWS) -> Json:
         """Answer one reading statement. QueryRefused: not one, or past its limits."""
-        return answer_to_json(self.table(sql, max_rows=max_rows))
+        answer = self.answer(sql, form=Form.JSON, max_rows=max_rows)
+        return dict(json.loads(b"".join(answer.json_chunks())))
 
     def table(self, sql: str, *, max_rows: int = MAX_ROWS) -> pa.Table:
         """Answer one reading statement with its types. QueryRefused: as `sql`."""
-        with self._store.open() as snapshot:
-            try:
-                table = snapshot.query(sql, max_rows=min(max_rows, MAX_ROWS))
-            except TableNotFound as error:
+        return self.answer(sql, form=Form.ARROW, max_rows=max_rows).table()
+
+    def answer(
+        self,
+        sql: str,
+        *,
+        form: Form,
+        max_rows: int = MAX_ROWS,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Answer:
+        """Answer one reading statement in a form. QueryRefused: as `sql`.
+
+        `cancelled` is asked now and then: whether nobody waits for the answer any more.
+        """
+        most = min(max_rows, MAX_ROWS)
+        try:
+            if self._queries is None:
+                return answer_here(self._store, sql, form=form, max_rows=most)
+            return self._queries.ask(sql, form=form, max_rows=most, cancelled=cancelled)
+        except TableNotFound as error:
+            with self._store.open() as snapshot:
                 raise QueryRefused(explain_missing(error.table, snapshot)) from error
-        if table.nbytes > MAX_ANSWER_BYTES:
-            raise QueryRefused(
-                f"the answer has {table.nbytes} bytes, {MAX_ANSWER_BYTES} is the most; ask for "
-                f"fewer rows or columns"
-            )
-        return table
 
     def export(self, sink: BinaryIO, table: str | None = None) -> None:
         """Write what the store exports: its ledger, or the rows of a physical table. StoreError."""
         with self._store.open() as snapshot:
             snapshot.export(sink, table)
+
+    def export_view(self, sink: BinaryIO, view: str) -> None:
+        """Write all rows of a view, or of its errors, at one commit. QueryRefused, StoreError."""
+        with self._store.open() as snapshot:
+            write_view(snapshot, sink, view)
 
     def explain(self) -> list[Json]:
         """Return the plan of every view."""

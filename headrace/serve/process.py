@@ -46,6 +46,7 @@ from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
 from headrace.serve.http.server import serve
 from headrace.serve.http.services import Services
 from headrace.serve.lock import Holder, hold_engine_lock, owner_token, publish_address
+from headrace.serve.queries.pool import QueryPool
 from headrace.serve.starting import Stopped, unless_stopped
 from headrace.serve.turns import Turns
 from headrace.store.base import Store
@@ -254,8 +255,46 @@ def _opened_for_producers(config: Config) -> Iterator[Log | None]:
 def _serving_api(
     config: Config, served: Served, holder: Holder, watches: bool, appends: Log | None
 ) -> Iterator[str]:
+    tools, token = served.engine.tools, owner_token(config.runtime)
+    permissions = _permissions(config.serve, token)
+    with ExitStack() as stack:
+        queries = stack.enter_context(QueryPool(tools.store, folder=config.runtime))
+        services = Services(
+            _make_desk(config, served, holder, watches, queries),
+            tools.log,
+            tools.store,
+            project=lambda: served.engine.project,
+            control=served,
+            commits=served.commits,
+            turns=served.turns,
+            unready=served.unready,
+            appends=appends,
+        )
+
+        def app(*, loopback: bool) -> "FastAPI":
+            return make_app(
+                services,
+                permissions,
+                limits=Limits(requests_per_second=config.serve.max_requests_per_second),
+                max_append_bytes=config.serve.max_body_mb << 20,
+                following_limits=FollowLimits(max_subscribers=config.serve.max_subscribers),
+                loopback=loopback,
+            )
+
+        is_plain = config.serve.is_loopback and config.serve.tls_certificate is None
+        url = stack.enter_context(serve(app(loopback=config.serve.is_loopback), config.serve))
+        # The owner's commands need neither a certificate nor a name that one was made for.
+        own = url if is_plain else stack.enter_context(serve(app(loopback=True)))
+        stack.enter_context(publish_address(config.runtime, own, holder, token))
+        stack.callback(queries.close)  # before the server, which would wait for their answers
+        yield url
+
+
+def _make_desk(
+    config: Config, served: Served, holder: Holder, watches: bool, queries: QueryPool
+) -> StoreDesk:
     tools = served.engine.tools
-    desk = StoreDesk(
+    return StoreDesk(
         config.name,
         tools.log,
         tools.store,
@@ -266,38 +305,8 @@ def _serving_api(
         last_turns=lambda: served.engine.last_turns(),
         prepares_plans=config.prepares_plans,
         commits=served.commits,
+        queries=queries,
     )
-    token = owner_token(config.runtime)
-    services = Services(
-        desk,
-        tools.log,
-        tools.store,
-        project=lambda: served.engine.project,
-        control=served,
-        commits=served.commits,
-        turns=served.turns,
-        unready=served.unready,
-        appends=appends,
-    )
-    permissions = _permissions(config.serve, token)
-
-    def app(*, loopback: bool) -> "FastAPI":
-        return make_app(
-            services,
-            permissions,
-            limits=Limits(requests_per_second=config.serve.max_requests_per_second),
-            max_append_bytes=config.serve.max_body_mb << 20,
-            following_limits=FollowLimits(max_subscribers=config.serve.max_subscribers),
-            loopback=loopback,
-        )
-
-    with ExitStack() as stack:
-        is_plain = config.serve.is_loopback and config.serve.tls_certificate is None
-        url = stack.enter_context(serve(app(loopback=config.serve.is_loopback), config.serve))
-        # The owner's commands need neither a certificate nor a name that one was made for.
-        own = url if is_plain else stack.enter_context(serve(app(loopback=True)))
-        stack.enter_context(publish_address(config.runtime, own, holder, token))
-        yield url
 
 
 def _permissions(settings: ServeSettings, token: str) -> Permissions:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeAlias
+from typing import BinaryIO, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -46,6 +46,9 @@ __all__ = [
     "WRITTEN_ROWS",
     "Evaluate",
     "KeptChanges",
+    "PublicColumn",
+    "PublicRows",
+    "PublicTable",
     "SinkChanges",
     "Snapshot",
     "Store",
@@ -104,6 +107,29 @@ class SinkChanges:
     is_first: bool = False
 
 
+class PublicColumn(NamedTuple):
+    """A column of a relation that readers see, and its type as a query would write it."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class PublicTable:
+    """A relation that readers see: a view, or its errors."""
+
+    name: str
+    columns: tuple[PublicColumn, ...]
+
+
+@dataclass(frozen=True)
+class PublicRows:
+    """Rows of a relation that readers see; `batches` are read while they are taken."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+
 @dataclass(frozen=True)
 class KeptChanges:
     """Changes of a view that are kept after the commit `since`, and for how many readers."""
@@ -153,6 +179,24 @@ class Snapshot(Protocol):
         """Yield what `keyed_rows` returns of the rows and columns that are asked for, in batches.
 
         Nothing else may be read from the snapshot until all of them were. QueryRefused.
+        """
+        ...
+
+    def public_tables(self) -> tuple[PublicTable, ...]:
+        """Return all relations that readers see: views and their errors, by name."""
+        ...
+
+    def least_bytes(self, table: PublicTable, columns: Sequence[str], *, most: int) -> int:
+        """Return how many bytes columns of a relation take at least; 0: no more than `most`.
+
+        From the widths of their types, a text counted as 4 bytes.
+        """
+        ...
+
+    def public_rows(self, table: str, columns: Sequence[str]) -> AbstractContextManager[PublicRows]:
+        """Read columns of a relation that readers see, in batches.
+
+        StoreError: a commit needed the memory, or the store was closed.
         """
         ...
 

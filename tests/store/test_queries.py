@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
+from refusals import CLOSED_FUNCTIONS, NOT_READING, OTHER_WAYS_OUT
 
 from headrace.errors import QueryRefused, StoreError
 from headrace.store.duckdb.store import DuckDBStore
@@ -37,43 +38,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DuckDBStore]:
     store.close()
 
 
-NOT_READING = [
-    "COPY hits TO '{folder}/out.csv'",
-    "COPY (SELECT 1) TO '{folder}/out.csv'",
-    "EXPORT DATABASE '{folder}/out'",
-    "IMPORT DATABASE '{folder}/out'",
-    "ATTACH '{folder}/loot.duckdb' AS loot",
-    "DETACH store",
-    "USE headrace",
-    "INSTALL httpfs",
-    "LOAD json",
-    "PRAGMA database_list",
-    "PRAGMA table_info('hits')",
-    "CALL duckdb_settings()",
-    "SET threads = 1",
-    "RESET threads",
-    "CREATE TABLE t (a INT)",
-    "CREATE TEMP TABLE t (a INT)",
-    "CREATE SECRET (TYPE http)",
-    "INSERT INTO headrace.engine VALUES (1, 1)",
-    "UPDATE headrace.engine SET epoch = 0",
-    "DELETE FROM headrace.engine",
-    "TRUNCATE headrace.engine",
-    "DROP VIEW hits",
-    "ALTER TABLE headrace.engine ADD COLUMN a INT",
-    "BEGIN",
-    "COMMIT",
-    "ROLLBACK",
-    "CHECKPOINT",
-    "VACUUM",
-    "PREPARE p AS SELECT 1",
-    "SELECT 1; SELECT 2",
-    "SELECT 1; DROP VIEW hits",
-    "",
-    "-- nothing",
-]
-
-
 @pytest.mark.parametrize("sql", NOT_READING)
 def test_what_does_not_read_is_refused(store: DuckDBStore, sql: str) -> None:
     with (
@@ -82,39 +46,6 @@ def test_what_does_not_read_is_refused(store: DuckDBStore, sql: str) -> None:
     ):
         snapshot.query(sql.format(folder=store.path.parent))
     assert not (store.path.parent / "out.csv").exists()
-
-
-CLOSED_FUNCTIONS = [
-    "SELECT * FROM read_csv('{folder}/loot.csv')",
-    "SELECT * FROM read_csv_auto('{folder}/loot.csv')",
-    "FROM read_text('{folder}/loot.csv')",
-    "FROM read_blob('{folder}/store.duckdb')",
-    "FROM READ_BLOB ('{folder}/store.duckdb')",
-    "FROM \"read_blob\"/* the file itself */ ('{folder}/store.duckdb')",
-    "FROM system.main.read_blob('{folder}/store.duckdb')",
-    "EXPLAIN ANALYZE FROM read_blob('{folder}/store.duckdb')",
-    "SELECT (SELECT count(*) FROM read_blob('{folder}/store.duckdb'))",
-    "WITH é AS (FROM read_text('{folder}/loot.csv')) FROM é",
-    "FROM read_json('{folder}/loot.csv')",
-    "FROM read_parquet('{folder}/loot.csv')",
-    "FROM parquet_scan('{folder}/loot.csv')",
-    "FROM read_duckdb('{folder}/loot.duckdb')",
-    "FROM sniff_csv('{folder}/loot.csv')",
-    "FROM read_csv('https://example.invalid/loot.csv')",
-    "FROM glob('{folder}/*')",
-    "FROM query('SELECT 1')",
-    "FROM query_table('hits')",
-    "FROM json_execute_serialized_sql(json_serialize_sql('SELECT 1'))",
-    "FROM duckdb_settings()",
-    "FROM duckdb_secrets()",
-    "FROM which_secret('x', 'http')",
-    "FROM checkpoint()",
-    "FROM force_checkpoint()",
-    "FROM enable_logging()",
-    "FROM truncate_duckdb_logs()",
-    "SELECT current_setting('temp_directory')",
-    "SELECT write_log('x')",
-]
 
 
 @pytest.mark.parametrize("sql", CLOSED_FUNCTIONS)
@@ -126,22 +57,7 @@ def test_functions_that_leave_the_tables_are_refused_by_name(store: DuckDBStore,
         snapshot.query(sql.format(folder=store.path.parent))
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "FROM '{folder}/loot.csv'",
-        "FROM '{folder}/loot.duckdb'",
-        'FROM "{folder}/loot.csv"',
-        "FROM '{folder}/store.duckdb'",
-        "FROM 'https://example.invalid/loot.parquet'",
-        "FROM LOOT",
-        "FROM LOOT_OF_A_CALLER",
-        "SELECT nextval('headrace.outbox_numbers')",
-        "WITH x AS (DELETE FROM headrace.engine RETURNING *) FROM x",
-        "EXPLAIN ANALYZE DELETE FROM headrace.engine",
-        "SELECT * FROM sqlite_scan('{folder}/loot.csv', 'a')",
-    ],
-)
+@pytest.mark.parametrize("sql", OTHER_WAYS_OUT)
 def test_other_ways_out_fail_and_change_nothing(store: DuckDBStore, sql: str) -> None:
     LOOT_OF_A_CALLER = LOOT  # noqa: N806, F841 - a replacement scan would look here
     with store.open() as snapshot:

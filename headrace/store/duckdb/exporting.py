@@ -21,7 +21,7 @@ from headrace.plan.tables import ERRORS
 from headrace.store.duckdb.errors import translated
 from headrace.store.duckdb.tables.names import physical
 
-__all__ = ["EXPORTED_ERRORS", "LEDGER", "NAME", "write_export"]
+__all__ = ["EXPORTED_ERRORS", "LEDGER", "NAME", "read_batches", "write_export"]
 
 NAME = b"headrace.table"
 _POSITION = ("engine", "units", "holdings", "progress")
@@ -63,11 +63,12 @@ def _write(connection: duckdb.DuckDBPyConnection, sink: BinaryIO, name: str, sql
     with connection.sql(sql).to_arrow_reader(_BATCH_ROWS) as reader:
         schema = reader.schema.with_metadata({NAME: name.encode()})
         with pa.ipc.new_stream(sink, schema) as stream:
-            for batch in _batches(reader, name):
+            for batch in read_batches(reader, name):
                 stream.write_batch(batch)
 
 
-def _batches(reader: pa.RecordBatchReader, name: str) -> Iterator[pa.RecordBatch]:
+def read_batches(reader: pa.RecordBatchReader, name: str) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of an export. StoreError: it was ended."""
     while True:
         try:
             batch = reader.read_next_batch()

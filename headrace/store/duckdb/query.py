@@ -9,7 +9,7 @@ Three fences, each enough for most of what they keep out:
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
@@ -21,7 +21,7 @@ from headrace.errors import QueryRefused, TableNotFound
 from headrace.store.duckdb.errors import damage_of
 from headrace.wording import counted
 
-__all__ = ["read_query", "translated_within"]
+__all__ = ["BATCH_ROWS", "check_query", "limited", "read_query", "reading", "translated_within"]
 
 BATCH_ROWS = 10_000
 
@@ -56,6 +56,13 @@ def read_query(
 
     TableNotFound: it names a table that is not there.
     """
+    check_query(connection, sql)
+    with translated_within(connection, max_seconds), reading(connection, sql) as reader:
+        return pa.Table.from_batches(limited(reader, max_rows), reader.schema)
+
+
+def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.StatementType:
+    """Return the type of a text that is one reading statement of tables. QueryRefused."""
     try:
         statements = connection.extract_statements(sql)
     except duckdb.Error as error:
@@ -66,9 +73,14 @@ def read_query(
             "DESCRIBE, SHOW, EXPLAIN); tables change through the log only: `headrace append`"
         )
     _check_functions(sql)
-    with translated_within(connection, max_seconds):
-        reader = connection.sql(sql).to_arrow_reader(BATCH_ROWS)
-        return _read_at_most(reader, max_rows)
+    return statements[0].type
+
+
+@contextmanager
+def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatchReader]:
+    """Read the answer of a checked query in batches; errors are DuckDB's own, or Arrow's."""
+    with connection.sql(sql).to_arrow_reader(BATCH_ROWS) as reader:
+        yield reader
 
 
 def _check_functions(sql: str) -> None:
@@ -105,8 +117,14 @@ def _called(sql: str) -> set[str]:
 
 
 @contextmanager
-def translated_within(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
-    """End what the connection runs after some seconds; raise what fails as QueryRefused."""
+def translated_within(
+    connection: duckdb.DuckDBPyConnection, seconds: float, *, limit_seconds: float | None = None
+) -> Iterator[None]:
+    """End what the connection runs after some seconds; raise what fails as QueryRefused.
+
+    They may be what is left of `limit_seconds`, which the refusal names.
+    TableNotFound: a table that the query names is not there. StoreError: the store is damaged.
+    """
     done, expired = threading.Event(), threading.Event()
 
     def watch() -> None:
@@ -123,7 +141,8 @@ def translated_within(connection: duckdb.DuckDBPyConnection, seconds: float) -> 
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         if expired.is_set():
             raise QueryRefused(
-                f"the query took more than {seconds:g} seconds and was ended; ask for less at once"
+                f"the query took more than {limit_seconds or seconds:g} seconds and was ended; ask "
+                f"for less at once"
             ) from error
         if isinstance(error, duckdb.InterruptException):
             raise QueryRefused(
@@ -149,17 +168,14 @@ def _without_stack(text: str) -> str:
     return re.split(r"\n+Stack trace", text, maxsplit=1, flags=re.IGNORECASE)[0]
 
 
-def _read_at_most(reader: pa.RecordBatchReader, max_rows: int | None) -> pa.Table:
-    with reader:
-        if max_rows is None:
-            return reader.read_all()
-        batches, rows = [], 0
-        for batch in reader:
-            batches.append(batch)
-            rows += batch.num_rows
-            if rows > max_rows:
-                raise QueryRefused(
-                    f"the answer has more than {counted(max_rows, 'row')}; add LIMIT {max_rows}, "
-                    f"or aggregate"
-                )
-        return pa.Table.from_batches(batches, reader.schema)
+def limited(batches: Iterable[pa.RecordBatch], max_rows: int | None) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of an answer. QueryRefused: it has more rows than allowed."""
+    rows = 0
+    for batch in batches:
+        rows += batch.num_rows
+        if max_rows is not None and rows > max_rows:
+            raise QueryRefused(
+                f"the answer has more than {counted(max_rows, 'row')}; add LIMIT {max_rows}, "
+                f"or aggregate"
+            )
+        yield batch

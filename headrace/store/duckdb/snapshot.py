@@ -9,7 +9,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO, TypeAlias, TypeVar
@@ -38,7 +38,15 @@ from headrace.operators.state import Run, Shards
 from headrace.plan.stages import Operator
 from headrace.plan.tables import ERRORS, Table
 from headrace.store.asking import Found, Selection, Standing
-from headrace.store.base import MAX_ROWS, MAX_SECONDS, WRITTEN_ROWS, KeptChanges, SinkChanges
+from headrace.store.base import (
+    MAX_ROWS,
+    MAX_SECONDS,
+    WRITTEN_ROWS,
+    KeptChanges,
+    PublicRows,
+    PublicTable,
+    SinkChanges,
+)
 from headrace.store.duckdb.asked import find_rows, select, stream_rows
 from headrace.store.duckdb.changes.following import head_of, read_leases, read_sinks
 from headrace.store.duckdb.changes.layout import first_table, rows_view
@@ -49,6 +57,7 @@ from headrace.store.duckdb.commit import SUM_COUNTERS
 from headrace.store.duckdb.errors import lacks_memory, translated
 from headrace.store.duckdb.exporting import write_export
 from headrace.store.duckdb.file import PAUSES_SECONDS
+from headrace.store.duckdb.public import VALUE_BYTES, least_bytes, open_rows, read_public
 from headrace.store.duckdb.query import read_query
 from headrace.store.duckdb.standing import read_standing
 from headrace.store.duckdb.tables.cutting import day_start
@@ -65,15 +74,10 @@ Asked: TypeAlias = Callable[[duckdb.DuckDBPyConnection], AbstractContextManager[
 
 _SAMPLE_ROWS = 1_000
 _BATCH_ROWS = 2_048  # of net changes, held in memory at once
-# Bytes of a value; a DECIMAL of more than 18 digits takes 16, and is taken for all of them.
-_WIDTHS = {
-    "BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INTEGER": 4, "FLOAT": 4, "DATE": 4, "BIGINT": 8,
-    "DOUBLE": 8, "TIMESTAMP WITH TIME ZONE": 8, "HUGEINT": 16,
-}  # fmt: skip
 
 
 def _is_fixed(type: str) -> bool:
-    return type in _WIDTHS or (type.startswith("DECIMAL(") and not type.endswith("]"))
+    return type in VALUE_BYTES or (type.startswith("DECIMAL(") and not type.endswith("]"))
 
 
 class DuckDBSnapshot:
@@ -145,6 +149,21 @@ class DuckDBSnapshot:
         statement = select(rows_view(view), columns, asked, names)
         with self._asked(self._connection):
             yield from stream_rows(self._connection, statement, max_seconds=max_seconds)
+
+    def public_tables(self) -> tuple[PublicTable, ...]:
+        """Return all relations that readers see."""
+        return read_public(self._fetch)
+
+    def least_bytes(self, table: PublicTable, columns: Sequence[str], *, most: int) -> int:
+        """Return how many bytes columns of a relation take at least; 0: no more than `most`."""
+        return least_bytes(self._fetch, table, columns, most)
+
+    @contextmanager
+    def public_rows(self, table: str, columns: Sequence[str]) -> Iterator[PublicRows]:
+        """Read columns of a relation that readers see, in batches."""
+        self._is_read = True
+        with self._asked(self._connection):
+            yield open_rows(self._connection, table, columns)
 
     def last_end(self, table: Table) -> int | None:
         """Return when the last window of a table ends, in microseconds; None: it has none."""
@@ -433,7 +452,8 @@ class DuckDBSnapshot:
         ]
 
     def _row_bytes(self, table: str, columns: Sequence[tuple[str, str]]) -> float:
-        fixed = sum(_WIDTHS.get(type, 16) for _, type in columns if _is_fixed(type))
+        # A DECIMAL of more than 18 digits takes 16, and is taken for all of them.
+        fixed = sum(VALUE_BYTES.get(type, 16) for _, type in columns if _is_fixed(type))
         texts = [
             f"coalesce(strlen(CAST({quote(name)} AS VARCHAR)), 0)"
             for name, type in columns

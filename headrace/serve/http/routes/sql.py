@@ -1,6 +1,5 @@
 """Free SQL, and what an audit compares."""
 
-import json
 import threading
 from collections.abc import Iterator
 from tempfile import TemporaryFile
@@ -11,18 +10,22 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, Field
 
-from headrace.serve.desk import Desk
+from headrace.serve.desk import StoreDesk
 from headrace.serve.http.errors import ERRORS, Refused
 from headrace.serve.http.guard import needs
+from headrace.serve.http.hanging_up import hearing_hang_up
 from headrace.serve.http.permissions import Role
 from headrace.serve.http.services import services_of
-from headrace.serve.http.values import ARROW, arrow_bytes
+from headrace.serve.http.values import ARROW
+from headrace.serve.queries.forms import Form
 from headrace.store.base import MAX_ROWS
 
 __all__ = ["router"]
 
 router = APIRouter(tags=["sql"], responses=dict(ERRORS))
 
+CSV = "text/csv"
+_FORMS = {ARROW: Form.ARROW, CSV: Form.CSV}
 _CHUNK_BYTES = 1 << 20
 _exporting = threading.Lock()
 
@@ -34,9 +37,10 @@ class Question(BaseModel):
     max_rows: int = Field(default=MAX_ROWS, ge=1)
 
 
-class Table(BaseModel):
-    """A physical table; null: the ledger."""
+class Export(BaseModel):
+    """A view, as a stream of Arrow; or a physical table, null for the ledger, for an audit."""
 
+    view: str | None = None
     table: str | None = None
 
 
@@ -45,47 +49,57 @@ class Table(BaseModel):
     summary="Ask the tables",
     dependencies=[needs(Role.READ)],
     response_class=Response,
-    responses={200: {"content": {"application/json": {}, ARROW: {}}}},
+    responses={200: {"content": {"application/json": {}, ARROW: {}, CSV: {}}}},
 )
 async def sql(request: Request, question: Question) -> Response:
-    """Answer one reading statement, as JSON or as a stream of Arrow."""
-    desk = services_of(request).desk
-    as_arrow = request.headers.get("accept") == ARROW
+    """Answer one reading statement in DuckDB's SQL, in a process of its own with limits.
 
-    def answer() -> bytes:
-        # Made here, not in the event loop: a large answer would hold up every other request.
-        if as_arrow:
-            return arrow_bytes(desk.table(question.sql, max_rows=question.max_rows))
-        return json.dumps(desk.sql(question.sql, max_rows=question.max_rows)).encode()
-
-    media_type = ARROW if as_arrow else "application/json"
-    return Response(await run_in_threadpool(answer), media_type=media_type)
+    As JSON or, by `Accept`, as a stream of Arrow or as CSV. It ends when the asker hangs up.
+    """
+    form = _FORMS.get(request.headers.get("accept", ""), Form.JSON)
+    async with hearing_hang_up(request) as is_gone:
+        answer = await run_in_threadpool(
+            services_of(request).desk.answer,
+            question.sql,
+            form=form,
+            max_rows=question.max_rows,
+            cancelled=is_gone,
+        )
+    headers = {"Headrace-Commit": str(answer.commit), "Headrace-Position": answer.position}
+    if form is Form.JSON:
+        chunks, media_type = answer.json_chunks(), "application/json"
+    else:
+        chunks, media_type = answer.chunks(), request.headers["accept"]
+    return StreamingResponse(chunks, media_type=media_type, headers=headers)
 
 
 @router.post(
     "/v1/export",
-    summary="Export for an audit",
+    summary="Export a view, or for an audit",
     dependencies=[needs(Role.ADMIN)],
     response_class=StreamingResponse,
     responses={200: {"content": {"application/octet-stream": {}}}},
 )
-async def export(request: Request, asked: Table) -> StreamingResponse:
-    """Return the ledger, or all rows of a physical table, for another process to compare."""
+async def export(request: Request, asked: Export) -> StreamingResponse:
+    """Return all rows of a view at one commit; or what another process compares in an audit."""
     if not _exporting.acquire(blocking=False):
         busy = "an export is under way already; ask again when it has ended"
         raise Refused(409, "EngineBusy", busy)
     try:
-        file = await run_in_threadpool(_export, services_of(request).desk, asked.table)
+        file = await run_in_threadpool(_export, services_of(request).desk, asked)
     finally:
         _exporting.release()
     return StreamingResponse(_chunks(file), media_type="application/octet-stream")
 
 
-def _export(desk: Desk, table: str | None) -> IO[bytes]:
+def _export(desk: StoreDesk, asked: Export) -> IO[bytes]:
     """Write an export to a file without a name; the transaction ends before it is sent."""
     file = TemporaryFile()  # noqa: SIM115 - closed when it is sent
     try:
-        desk.export(file, table)
+        if asked.view is None:
+            desk.export(file, asked.table)
+        else:
+            desk.export_view(file, asked.view)
         file.seek(0)
     except BaseException:
         file.close()

@@ -1,16 +1,12 @@
 """Names in DuckDB: everything of ours is in the schema `headrace`."""
 
 from headrace.plan.tables import ERRORS
+from headrace.store.duckdb.quoting import quote
 
 __all__ = ["GROUP", "errors_of", "physical", "quote", "watermark_of"]
 
 #: The name of the view's own rows where a final looks up their items.
 GROUP = "g"
-
-
-def quote(name: str) -> str:
-    """Return an identifier quoted."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def physical(table_name: str) -> str:
