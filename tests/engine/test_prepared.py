@@ -60,6 +60,7 @@ def test_every_turn_runs_the_plan_of_the_first_over_rows_of_its_own(
         h.append("clicks", [click(43, x=7)])
         h.turn(gear="short")
         assert_agrees_with_the_reference(h)
+        h.audit()  # which folds the same queries
         assert len(made) == 2
         files = list(Path(SparkFiles.getRootDirectory()).glob("rows-*"))
         assert files
