@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 from in_memory import forget_folder, use_memory
 from sharing import BySpark, rank
 from soaking import SEED, SOAKING
@@ -55,6 +56,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 use_memory()
+
+# No test fails because the machine is busy: Hypothesis would give an example 200 ms.
+settings.register_profile("headrace", deadline=None)
+settings.load_profile("headrace")
 
 # Helper modules stand beside the tests that use them.
 for folder in HERE.iterdir():

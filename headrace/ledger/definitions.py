@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 
 from headrace.errors import DefinitionUnreadable
 from headrace.ledger.entries import Holding, HoldingState
@@ -87,11 +88,16 @@ def _hold(
 
 def _read(holding: Holding, form: str) -> Stream | View:
     try:
-        return from_canonical(json.loads(form))
+        return _definition(form)
     except json.JSONDecodeError as error:
         raise _unreadable(holding, f"it is no JSON: {error}") from error
     except DefinitionUnreadable as error:
         raise _unreadable(holding, str(error)) from error
+
+
+@lru_cache(maxsize=1024)  # an audit asks for each a dozen times
+def _definition(form: str) -> Stream | View:
+    return from_canonical(json.loads(form))
 
 
 def _unreadable(holding: Holding, reason: str) -> DefinitionUnreadable:

@@ -53,7 +53,7 @@ from headrace.plan.stages import kept_tables, tables_of
 from headrace.plan.tables import Table
 from headrace.project.settings import Settings
 from headrace.store.base import Snapshot, Store
-from headrace.store.opening import Exported, open_export
+from headrace.store.opening import Exported, OpenExport, opening_exports
 
 __all__ = ["Audit", "Export", "audit", "export_of"]
 
@@ -135,8 +135,12 @@ def audit(
     Where an engine runs it gets `wait_seconds` to read what the log holds now. PositionLost:
     records that were read are no longer in the log. EngineError: the views changed meanwhile.
     """
-    with tempfile.TemporaryDirectory(prefix="headrace-audit-") as folder:
-        auditor = _Auditor(log, export, Path(folder), spark, settings or Settings(), on_progress)
+    with (
+        tempfile.TemporaryDirectory(prefix="headrace-audit-") as name,
+        opening_exports(folder := Path(name)) as open_export,
+    ):
+        chosen = settings or Settings()
+        auditor = _Auditor(log, export, folder, open_export, spark, chosen, on_progress)
         return auditor.audit(wait_seconds)
 
 
@@ -145,14 +149,14 @@ class _Auditor:
     log: Log
     export: Export
     folder: Path
+    open_export: OpenExport
     spark: SparkSession
     settings: Settings
     on_progress: OnProgress
 
     def audit(self, wait_seconds: float) -> Audit:
-        unread = self._wait(wait_seconds)
         found = _Found()
-        with self._exported(None) as ledger:
+        with self._waited(wait_seconds) as (unread, ledger):
             counted = ledger.snapshot.counters()
             for each, counters in counted.items():
                 found.differences += broken_laws(each.owner, counters)
@@ -182,20 +186,22 @@ class _Auditor:
             found.records, found.rows, found.tables, totals, tuple(found.differences), unread
         )
 
-    def _wait(self, seconds: float) -> tuple[str, ...]:
-        """Wait until all is read that the log holds now; return what is not, as sentences."""
+    @contextmanager
+    def _waited(self, seconds: float) -> Iterator[tuple[tuple[str, ...], Exported]]:
+        """Wait until all is read that the log holds now; give what is not, and the ledger."""
         deadline = time.monotonic() + seconds
         ends: dict[Partition, int] = {}
         while True:
             with self._exported(None) as ledger:
                 units = _positions(ledger.snapshot)
-            for topic in {topic for unit in units for topic in unit.topics().values()}:
-                if all(partition.topic != topic for partition in ends):
-                    extents = self._extents(topic, units).items()
-                    ends |= {place: extent.end_offset for place, extent in extents}
-            behind = tuple(text for unit in units for text in _unread(unit, ends))
-            if not behind or time.monotonic() >= deadline:
-                return behind
+                for topic in {topic for unit in units for topic in unit.topics().values()}:
+                    if all(partition.topic != topic for partition in ends):
+                        extents = self._extents(topic, units).items()
+                        ends |= {place: extent.end_offset for place, extent in extents}
+                behind = tuple(text for unit in units for text in _unread(unit, ends))
+                if not behind or time.monotonic() >= deadline:
+                    yield behind, ledger
+                    return
             time.sleep(_LOOK_AGAIN_SECONDS)
 
     def _extents(self, topic: str, units: Sequence[Position]) -> Mapping[Partition, Extent]:
@@ -212,7 +218,7 @@ class _Auditor:
         with path.open("wb") as sink:
             self.export(sink, table)
         try:
-            with open_export(path, self.folder) as exported:
+            with self.open_export(path) as exported:
                 yield exported
         finally:
             path.unlink()

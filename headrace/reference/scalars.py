@@ -66,30 +66,28 @@ class Scalars:
         ]
         if not selected:
             return []
-        query = f"SELECT {', '.join(selected)} FROM given"
+        return self._evaluate(f"SELECT {', '.join(selected)} FROM given", rows, len(expressions))
+
+    def _evaluate(self, query: str, rows: pa.Table, width: int) -> list[Values]:
         try:
             table = self._select(query, rows)
         except duckdb.Error as error:
-            return self._evaluate_singly(query, rows, str(error), len(expressions))
+            return self._evaluate_apart(query, rows, str(error), width)
         return [Values(column.type, column.to_pylist()) for column in table.columns]
 
-    def _evaluate_singly(self, query: str, rows: pa.Table, reason: str, width: int) -> list[Values]:
-        if rows.num_rows == 1:
-            return [Values(pa.null(), [Failed(reason)]) for _ in range(width)]
+    def _evaluate_apart(self, query: str, rows: pa.Table, reason: str, width: int) -> list[Values]:
+        """Halve rows on which a query fails until those that it fails on stand alone."""
+        if rows.num_rows <= 1:
+            return [Values(pa.null(), [Failed(reason)] * rows.num_rows) for _ in range(width)]
+        half = rows.num_rows // 2
+        found = [
+            self._evaluate(query, part, width) for part in (rows.slice(0, half), rows.slice(half))
+        ]
         # The type is the one that the rows which do not fail agree on.
-        types = [pa.null()] * width
-        values: list[list[object]] = [[] for _ in range(width)]
-        for at in range(rows.num_rows):
-            try:
-                table = self._select(query, rows.slice(at, 1))
-            except duckdb.Error as error:
-                for column in values:
-                    column.append(Failed(str(error)))
-            else:
-                types = [column.type for column in table.columns]
-                for column, found in zip(values, table.columns, strict=True):
-                    column += found.to_pylist()
-        return [Values(type_, column) for type_, column in zip(types, values, strict=True)]
+        return [
+            Values(one.type if other.type == pa.null() else other.type, one.values + other.values)
+            for one, other in zip(*found, strict=True)
+        ]
 
     def _select(self, query: str, rows: pa.Table) -> pa.Table:
         self._connection.register("given", rows)

@@ -209,7 +209,7 @@ class Snapshot(Protocol):
         ...
 
     def export(self, sink: BinaryIO, table: str | None = None) -> None:
-        """Write the ledger, for another process to compare; `opening.open_export` reads it.
+        """Write the ledger, for another process to compare; `opening.opening_exports` reads it.
 
         With the name of a physical table its rows, and the position that they stand for.
         StoreError: there is no such table.

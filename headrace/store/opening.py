@@ -11,7 +11,7 @@ from headrace.plan.explain import StoreText
 from headrace.plan.tables import Table
 from headrace.store.base import Store
 from headrace.store.duckdb import exported
-from headrace.store.duckdb.exported import Exported
+from headrace.store.duckdb.exported import Exported, OpenExport
 from headrace.store.duckdb.statements import (
     COLUMNS_QUERY,
     QUERY_WORDS,
@@ -25,10 +25,11 @@ __all__ = [
     "COLUMNS_QUERY",
     "QUERY_WORDS",
     "Exported",
+    "OpenExport",
     "describe_table",
     "is_whole",
-    "open_export",
     "open_store",
+    "opening_exports",
     "split_statements",
 ]
 
@@ -47,6 +48,6 @@ def describe_table(table: Table) -> StoreText:
     return describe(table)
 
 
-def open_export(path: Path, folder: Path) -> AbstractContextManager[Exported]:
-    """Open what a store exported; what does not fit into memory goes to `folder`. StoreError."""
-    return exported.open_export(path, folder)
+def opening_exports(folder: Path) -> AbstractContextManager[OpenExport]:
+    """Give what opens exports of stores; what does not fit into memory goes to `folder`."""
+    return exported.opening_exports(folder)

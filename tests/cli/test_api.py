@@ -30,7 +30,7 @@ from headrace.serve.http.services import Services
 from headrace.serve.lock import Address
 from headrace.store.base import Store
 from headrace.store.duckdb.store import DuckDBStore
-from headrace.store.opening import open_export
+from headrace.store.opening import opening_exports
 
 TOKEN = "open sesame"
 
@@ -168,7 +168,7 @@ def test_an_export_is_what_the_store_exports(client: EngineClient, tmp_path: Pat
     path = tmp_path / "export"
     with path.open("wb") as sink:
         client.export(sink)
-    with open_export(path, tmp_path) as exported:
+    with opening_exports(tmp_path) as open_export, open_export(path) as exported:
         assert exported.snapshot.units() == {"main": 0}
         assert exported.snapshot.holdings() == []
     with pytest.raises(StoreError, match="hits__v1: the store has no such table"):

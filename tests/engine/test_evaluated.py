@@ -264,7 +264,7 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     )
 
 
-@any_split(8)
+@any_split(4)
 @given(script=scripts(values, streams=["events"], min_records=6))
 def test_values_are_the_same_whatever_the_cut(script: Script) -> None:
     assert_the_cuts_do_not_show(script, EVENTS, Settings(split_folds=2))

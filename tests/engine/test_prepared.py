@@ -48,7 +48,7 @@ def test_every_turn_runs_the_plan_of_the_first_over_rows_of_its_own(
 
     monkeypatch.setattr(prepared, "Prepared", Counted)
     monkeypatch.setattr(folding, "_fold_part", planned_for_one_turn)
-    prepared.prepare_fold.cache_clear()
+    prepared._prepare.cache_clear()
     with harness(DEFINITIONS, partitions=1) as h:
         for second in (1, 20, 2, 40):
             h.append("clicks", [click(second + number) for number in range(3)])
@@ -60,6 +60,7 @@ def test_every_turn_runs_the_plan_of_the_first_over_rows_of_its_own(
         h.append("clicks", [click(43, x=7)])
         h.turn(gear="short")
         assert_agrees_with_the_reference(h)
+        h.audit()  # which folds the same queries
         assert len(made) == 2
         files = list(Path(SparkFiles.getRootDirectory()).glob("rows-*"))
         assert files

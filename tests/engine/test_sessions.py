@@ -259,7 +259,7 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     return st.one_of(*[good] * 9, st.sampled_from(broken))
 
 
-@any_split(24 // LOGS)
+@any_split(12 // LOGS)
 @given(
     script=scripts(
         values,

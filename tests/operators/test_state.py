@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from soaking import times
 
 from headrace import faults
 from headrace.errors import DiskFull, StateDamaged, StoreError
@@ -146,9 +147,10 @@ small_words = st.sampled_from([0, 1, 2**53, 2**54, 2**54 + 1, 2**63, 2**64 - 1])
 pieces = st.dictionaries(st.tuples(small_words, small_words), st.integers(0, 50), max_size=12)
 
 
+@pytest.mark.soak
 @settings(
     deadline=None,
-    max_examples=150,
+    max_examples=times(50),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(

@@ -14,7 +14,7 @@ from headrace.errors import StoreError
 from headrace.plan.tables import Table
 from headrace.store.duckdb import exported as exported_module
 from headrace.store.duckdb.store import DuckDBStore
-from headrace.store.opening import open_export
+from headrace.store.opening import opening_exports
 from headrace.testing.store.samples import counts, delta, holding, planned, stream_holding, turn_of
 
 TABLE = counts("hits")
@@ -50,7 +50,7 @@ def test_tables_larger_than_memory_are_compared(
     changed = pa.concat_tables([rows.slice(0, 199_999), delta(TABLE, ("other", 1, 1, 1, 1))])
     theirs = made(tmp_path / "theirs", changed)
     spilled = tmp_path / "spilled"
-    with open_export(ours, tmp_path) as exported:
+    with opening_exports(tmp_path) as open_export, open_export(ours) as exported:
         found = exported.compare_rows(TABLE, theirs)
     assert found.rows == 200_000
     assert sorted(sentence.partition(":")[2][:39] for sentence in found.differences) == [
@@ -64,7 +64,7 @@ def test_many_differences_are_counted_and_some_are_shown(tmp_path: Path) -> None
     rows = [[f"{n}", 1, 1, 1, 1] for n in range(2_000)]
     ours = made(tmp_path / "ours", delta(TABLE, *rows))
     theirs = made(tmp_path / "theirs", delta(TABLE, *([key, 2, 1, 1, 1] for key, *_ in rows)))
-    with open_export(ours, tmp_path) as exported:
+    with opening_exports(tmp_path) as open_export, open_export(ours) as exported:
         found = exported.compare_rows(TABLE, theirs)
     assert len(found.differences) == 6
     assert found.differences[-1] == "view hits: 1995 more rows differ"
@@ -72,7 +72,7 @@ def test_many_differences_are_counted_and_some_are_shown(tmp_path: Path) -> None
 
 def test_an_export_says_which_position_its_rows_stand_for(tmp_path: Path) -> None:
     path = made(tmp_path / "ours", delta(TABLE, ("a", 1, 1, 1, 1)))
-    with open_export(path, tmp_path) as exported:
+    with opening_exports(tmp_path) as open_export, open_export(path) as exported:
         (place,) = exported.snapshot.progress("main").values()
         assert place.offset == 10
         assert exported.snapshot.units() == {"main": 1}
@@ -86,7 +86,8 @@ def test_an_export_of_another_release_is_refused(
     monkeypatch.setattr(exported_module, "SCHEMA_VERSION", 99)
     with (
         pytest.raises(StoreError, match=r"of another release\. Use its release"),
-        open_export(path, tmp_path),
+        opening_exports(tmp_path) as open_export,
+        open_export(path),
     ):
         pass
 

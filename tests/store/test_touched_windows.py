@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from soaking import seeded, times
 
 from headrace.aggregates.words import Merge
 from headrace.ledger.following import relation_of
@@ -162,12 +163,14 @@ def random_states(draw: random.Random) -> list[object]:
     return [draw.randint(1, 9), *states]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.soak
+@pytest.mark.parametrize("number", range(times(2)))
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
 def test_windows_asked_for_are_those_of_the_whole_source(
-    file: DuckDBFile, cut: Cut, seed: int
+    file: DuckDBFile, cut: Cut, number: int
 ) -> None:
-    draw = random.Random(seed)
+    # Every cut has draws of its own, so that all counts of keys and starts are among them.
+    draw = seeded(list(CUTS.values()).index(cut) + 1_000 * number)
     keys = ("STRING", "INT")[: draw.choice([0, 1, 2])]
     panes = panes_of(file, panes_table(cut, keys))
     width = 3 * cut.size // cut.pane
@@ -182,7 +185,7 @@ def test_windows_asked_for_are_those_of_the_whole_source(
     assert panes.source_columns(among) == panes.source_columns(source)
     # Some of them, some twice, and some that are not there.
     shifted = f"SELECT * REPLACE (__r0 + {width} AS __r0) FROM ({everything})"
-    some = f"SELECT * FROM ({everything}) WHERE hash({names}) % 5 = {seed}"
+    some = f"SELECT * FROM ({everything}) WHERE hash({names}) % 5 = {number % 5}"
     panes.ask(f"{some} UNION ALL {some} UNION ALL {shifted}")
     assert panes.differences() == []
     panes.ask(f"{everything} LIMIT 0")

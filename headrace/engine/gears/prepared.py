@@ -28,6 +28,7 @@ from headrace.engine.spark.errors import SPARK_ERRORS, SparkError
 from headrace.plan.fold import input_columns
 from headrace.plan.stages import Fold
 from headrace.project.config import runs_here
+from headrace.schema.types import DataType
 
 __all__ = ["Prepared", "can_prepare", "collect", "prepare_fold"]
 
@@ -66,13 +67,22 @@ class Prepared:
         raise found
 
 
-@lru_cache(maxsize=1024)  # beyond it, views are planned anew now and then
 def prepare_fold(spark: SparkSession, fold: Fold, file: RowsFile) -> Prepared:
-    """Return the plan of a fold over the rows of a file. What Spark raises passes through."""
-    session = spark.newSession()
+    """Return the plan of a fold over the rows of a file. What Spark raises passes through.
+
+    Folds with one query share it, such as those of an audit and of the engine that it audits.
+    """
     types = input_columns(fold.stream, fold.narrow.columns)
-    file.frame(session, types).createOrReplaceTempView("__input")
-    return Prepared(session.sql(fold.query))
+    return _prepare(spark, fold.query, tuple(types.items()), file)
+
+
+@lru_cache(maxsize=1024)  # beyond it, views are planned anew now and then
+def _prepare(
+    spark: SparkSession, query: str, types: tuple[tuple[str, DataType], ...], file: RowsFile
+) -> Prepared:
+    session = spark.newSession()
+    file.frame(session, dict(types)).createOrReplaceTempView("__input")
+    return Prepared(session.sql(query))
 
 
 def collect(plans: Sequence[Prepared]) -> list[pa.Table | SparkError]:

@@ -1,10 +1,15 @@
-"""Let Spark check a view and tell its types; the plan is made from its answer."""
+"""Let Spark check a view and tell its types; the plan is made from its answer.
+
+An answer depends on the columns of a stream and on a query, so it is kept by them: the same view
+under another version, in an audit or in a second engine of this process, asks nothing again.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, MapType, StructType
 from pyspark.sql.types import DataType as SparkType
 
@@ -52,7 +57,7 @@ def plan_view(
     for stream in streams:
         check_stream(spark, stream)
     version = version or short_version(view_fingerprint(view, *streams))
-    asking = _Asking(spark.newSession(), view, streams)
+    asking = _Asking(spark, view, streams)
     view = replace(view, query=asking.unify())
     by_name = {stream.name: stream for stream in streams}
     folds = [
@@ -72,60 +77,94 @@ def _plan_branch(
     version: str,
     evaluated: frozenset[str] | None,
 ) -> Fold:
-    asking.create("__input", input_columns(stream))
-    arguments = asking.argument_types(argument_types_query(shape, stream))
-    outputs = asking.output_types(view, arguments) if shape.grouped else {}
+    relation = _Relation("__input", _schema(input_columns(stream)))
+    arguments = asking.argument_types(relation, argument_types_query(shape, stream))
+    outputs = asking.output_types(relation, view, arguments) if shape.grouped else {}
     fold = plan_fold(view, shape, stream, version, arguments, outputs, evaluated)
-    asking.types(fold.query)  # what runs is what was checked
+    asking.types((relation,), fold.query)  # what runs is what was checked
     return fold
+
+
+class _Relation(NamedTuple):
+    """An empty relation, to ask about."""
+
+    name: str
+    schema: str
+
+
+class _Answer(NamedTuple):
+    """What Spark says of a query: its columns, and whether it promises the same rows each time."""
+
+    schema: StructType
+    deterministic: bool
+
+
+@lru_cache(maxsize=64)
+def _session(spark: SparkSession, relations: tuple[_Relation, ...]) -> SparkSession:
+    """Return a session that has these relations, for questions alone."""
+    session = spark.newSession()
+    for name, schema in relations:
+        session.createDataFrame([], schema).createOrReplaceTempView(name)
+    return session
+
+
+@lru_cache(maxsize=1024)
+def _answer(spark: SparkSession, relations: tuple[_Relation, ...], query: str) -> _Answer:
+    """Return Spark's answer. What it raises passes through, and is asked again the next time."""
+    frame = _session(spark, relations).sql(query)
+    return _Answer(frame.schema, is_deterministic(frame))
 
 
 class _Asking:
     """Asks Spark about one view, as it was written; what it refuses is raised with its place."""
 
-    def __init__(self, session: SparkSession, view: View, streams: tuple[Stream, ...]) -> None:
-        self._session = session
+    def __init__(self, spark: SparkSession, view: View, streams: tuple[Stream, ...]) -> None:
+        self._spark = spark
         self._view = view
+        self._names = {stream.name: f"__leaf{at}" for at, stream in enumerate(streams)}
         self._streams = streams
 
     @cached_property
-    def _leaves(self) -> dict[str, str]:
-        leaves = {stream.name: f"__leaf{at}" for at, stream in enumerate(self._streams)}
-        for stream in self._streams:
-            self.create(leaves[stream.name], leaf_columns(stream))
-        return leaves
+    def _leaves(self) -> tuple[_Relation, ...]:
+        return tuple(
+            _Relation(self._names[stream.name], _schema(leaf_columns(stream)))
+            for stream in self._streams
+        )
 
-    def create(self, name: str, columns: Mapping[str, DataType]) -> None:
-        """Make an empty relation, to ask about."""
-        schema = ", ".join(f"{quoted(name)} {type.sql}" for name, type in columns.items())
-        self._session.createDataFrame([], schema).createOrReplaceTempView(name)
+    @property
+    def _session(self) -> SparkSession:
+        """The session that knows the streams as the view reads them."""
+        return _session(self._spark, self._leaves)
 
-    def types(self, query: str) -> dict[str, DataType]:
+    def types(self, relations: tuple[_Relation, ...], query: str) -> dict[str, DataType]:
         """Return the types of a query's columns."""
-        return _types(self._view, self._analyse(query))
+        return _types(self._view, self._analyse(relations, query))
 
-    def argument_types(self, query: str) -> dict[str, DataType]:
+    def argument_types(self, relation: _Relation, query: str) -> dict[str, DataType]:
         """Return the types of expressions over records, none of which may be left to chance."""
-        frame = self._analyse(query)
-        if not is_deterministic(frame):
-            raise refuse_chance(self._session, self._view, self._leaves)
-        return _types(self._view, frame)
+        answer = self._analyse((relation,), query)
+        if not answer.deterministic:
+            raise refuse_chance(self._session, self._view, self._names)
+        return _types(self._view, answer)
 
-    def _analyse(self, query: str) -> DataFrame:
+    def _analyse(self, relations: tuple[_Relation, ...], query: str) -> _Answer:
         try:
-            return self._session.sql(query)
+            return _answer(self._spark, relations, query)
         except REFUSALS as error:
-            raise refuse_query(self._session, self._view, self._leaves, error) from error
+            raise refuse_query(self._session, self._view, self._names, error) from error
 
-    def output_types(self, view: View, arguments: Mapping[str, DataType]) -> dict[str, DataType]:
-        """Return the types of a grouped view's outputs."""
+    def output_types(
+        self, relation: _Relation, view: View, arguments: Mapping[str, DataType]
+    ) -> dict[str, DataType]:
+        """Return the types of a grouped view's outputs; the query reads no relation."""
+        session = _session(self._spark, (relation,))
         try:
-            frame = self._session.sql(output_types_query(view, arguments))
+            answer = _answer(self._spark, (relation,), output_types_query(view, arguments))
         except REFUSALS as error:
-            raise refuse_outputs(self._session, view, arguments, error) from error
-        if not is_deterministic(frame):
-            raise refuse_outputs(self._session, view, arguments)
-        return _types(view, frame)
+            raise refuse_outputs(session, view, arguments, error) from error
+        if not answer.deterministic:
+            raise refuse_outputs(session, view, arguments)
+        return _types(view, answer)
 
     def unify(self) -> Node:
         """Return the query with casts where the branches of a union differ in their types."""
@@ -139,13 +178,17 @@ class _Asking:
         if not isinstance(node, nodes.Union):
             return replace(node, input=self._unified(node.input))
         union = nodes.Union(tuple(self._unified(each) for each in node.inputs))
-        wanted = list(self.types(relation_query(union, self._leaves)).values())
+        wanted = list(self.types(self._leaves, relation_query(union, self._names)).values())
         return nodes.Union(
             tuple(
-                _cast(each, self.types(relation_query(each, self._leaves)), wanted)
+                _cast(each, self.types(self._leaves, relation_query(each, self._names)), wanted)
                 for each in union.inputs
             )
         )
+
+
+def _schema(columns: Mapping[str, DataType]) -> str:
+    return ", ".join(f"{quoted(name)} {type.sql}" for name, type in columns.items())
 
 
 def _spelled(type: SparkType) -> str:
@@ -173,9 +216,9 @@ def _cast(node: Node, found: Mapping[str, DataType], wanted: list[DataType]) -> 
     return nodes.Project(node, tuple(columns))
 
 
-def _types(view: View, frame: DataFrame) -> dict[str, DataType]:
+def _types(view: View, answer: _Answer) -> dict[str, DataType]:
     types = {}
-    for field in frame.schema.fields:
+    for field in answer.schema.fields:
         try:
             types[field.name] = parse_type(_spelled(field.dataType))
         except ValueError as error:

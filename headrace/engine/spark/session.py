@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from headrace.engine.spark.classes import OPTIONS, archived
 from headrace.engine.spark.java import spark_java_home
+from headrace.engine.spark.lookups import look_up_names
 from headrace.errors import EngineError
 
 __all__ = ["start_spark"]
@@ -65,9 +66,11 @@ def start_spark(
     for name, value in {**_SETTINGS, **(settings or {})}.items():
         builder = builder.config(name, value)
     try:
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+        look_up_names(session._jvm)
     except Exception as error:
         raise EngineError(
             f"Spark does not start: {error}. JAVA_HOME is {os.environ['JAVA_HOME']}; see "
             f"[spark] in headrace.toml for its settings."
         ) from error
+    return session

@@ -377,7 +377,9 @@ class DuckDBSnapshot:
 
     def _find_next(self, table: str, size: str, max_rows: int, max_bytes: int) -> pa.Table:
         # By a literal range of numbers, so that the store skips the rows that are not next.
-        first = self._fetch(f"SELECT coalesce(min(number), 0) FROM headrace.{table}")[0][0]
+        first = self._fetch(f"SELECT min(number) FROM headrace.{table}")[0][0]
+        if first is None:  # in most turns; the query below takes DuckDB 3 ms to plan
+            return self._arrow(f"FROM headrace.{table} LIMIT 0")
         near = f"FROM headrace.{table} WHERE number BETWEEN {first} AND {first + max_rows - 1}"
         sizes = f"SELECT number, {size} AS size {near}"
         before = f"SELECT number, sum(size) OVER (ORDER BY number) - size AS before FROM ({sizes})"
