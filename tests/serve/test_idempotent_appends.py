@@ -92,6 +92,16 @@ def test_a_key_is_one_topic_s_own(served: Served) -> None:
     assert len(served.values("clicks")) == 5
 
 
+def test_of_requests_with_one_key_at_once_one_is_carried_out(served: Served) -> None:
+    with ThreadPoolExecutor(10) as pool:
+        alike = list(pool.map(lambda _: send(served, "alike", body_of("a")), range(10)))
+        other = list(pool.map(lambda at: send(served, "other", body_of(f"b{at}")), range(10)))
+    assert {answer.text for answer in alike} == {alike[0].text}
+    assert alike[0].status_code == 200
+    assert sorted(answer.status_code for answer in other) == [200] + [409] * 9
+    assert len(served.values("payments")) == 10
+
+
 def test_a_request_that_was_refused_may_come_again_mended(served: Served) -> None:
     assert send(served, "k-1", "{").status_code == 400
     assert send(served, "k-1", body_of("a"), partition="9").status_code == 400

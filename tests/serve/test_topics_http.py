@@ -17,6 +17,7 @@ import pytest
 
 from headrace.log.base import MAX_RECORD_BYTES, TopicSettings
 from headrace.log.names import TIME_TOPIC
+from headrace.serve.http import ingesting
 from headrace.serve.http.values import ARROW, arrow_bytes
 from headrace.serve.ingest.cutting import MAX_RECORDS
 from serve.topics_served import LINES, Served, serving
@@ -452,6 +453,17 @@ def test_what_producers_do_wrong_is_no_matter_of_the_log(
         served.append("nothing", "{}")
         served.append("clicks", "{}", partition="9")
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_more_than_fits_memory_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingesting, "MAX_HELD_BYTES", 100)
+    for _ in range(3):
+        answer = served.append("clicks", json.dumps({"page": "x" * 200}))
+        assert "send this one again in a moment" in refused(answer, 429, "EngineBusy")
+        assert answer.headers["Retry-After"] == "1"
+    for _ in range(3):  # what was held is given back
+        assert served.append("clicks", json.dumps({"page": "x" * 50})).status_code == 200
+    assert stored(served) == 3
 
 
 def test_one_bad_body_among_many_takes_no_other_along(served: Served) -> None:

@@ -40,6 +40,7 @@ router = APIRouter(tags=["topics"], responses=dict(ERRORS))
 _READS = [needs(Role.READ)]
 _LAST = 50
 _MAX_POSITION_CHARACTERS = 16_384
+POSITION_PATTERN = r"^[A-Za-z0-9._-]{1,249}/[0-9]{1,9}@[0-9]{1,18}$"
 
 Last = Annotated[
     int | None, Query(ge=1, le=MAX_PAGE_RECORDS, description="So many of the newest records.")
@@ -50,6 +51,8 @@ After = Annotated[
         max_length=_MAX_POSITION_CHARACTERS,
         description="The records after this position.",
         examples=["payments/0@120,payments/1@33"],
+        # Told, not checked: what is no position is answered with how to write one.
+        json_schema_extra={"pattern": POSITION_PATTERN},
     ),
 ]
 Limit = Annotated[
