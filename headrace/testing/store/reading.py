@@ -69,6 +69,31 @@ class ReadingContract(StoreSuite):
             assert after.units() == {MAIN: 7}
             assert after.query("SELECT _events AS n FROM two").to_pylist() == [{"n": 7}]
 
+    def test_what_readers_see_is_handed_out_by_columns(self, store: Store) -> None:
+        table = counts()
+        epoch = self.begin(store, table)
+        rows = delta(table, ("a", 1, 1, 1, 1), ("b", 2, 3, 4, 5))
+        store.commit(turn_of(planned(epoch, 1), {table: (rows,)}))
+        with store.open() as snapshot:
+            store.commit(turn_of(planned(epoch, 2), {table: (rows,)}))
+            shown = {each.name: each for each in snapshot.public_tables()}
+            assert set(shown) == {"hits", "hits.errors"}
+            names = [column.name for column in shown["hits"].columns]
+            assert names == ["k", "total", "least", "greatest", "_events", "_closed"]
+            with snapshot.public_rows("hits", ["greatest", "k"]) as found:
+                columns = pa.Table.from_batches(found.batches, found.schema)
+            assert columns.column_names == ["greatest", "k"]
+            assert sorted(columns.to_pylist(), key=str) == [
+                {"greatest": 1, "k": "a"},
+                {"greatest": 5, "k": "b"},
+            ]
+            with snapshot.public_rows("hits", ["_events"]) as found:
+                assert sum(sum(batch[0].to_pylist()) for batch in found.batches) == 3
+            # Two values of 8 bytes in two rows; unless that is known to be little enough.
+            wide = ["least", "greatest"]
+            assert snapshot.least_bytes(shown["hits"], wide, most=31) == 32
+            assert snapshot.least_bytes(shown["hits"], wide, most=32) == 0
+
     def test_a_snapshot_outlives_the_version_that_it_reads(self, store: Store) -> None:
         old, new = counts(version="v1"), counts(version="v2")
         epoch = self.begin(store, old)
