@@ -7,6 +7,7 @@ itself, and after every refusal the log is as it was.
 import json
 import logging
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
@@ -121,11 +122,8 @@ def test_records_go_by_the_declared_key(served: Served) -> None:
 def test_a_declared_key_that_records_lack_is_told(served: Served) -> None:
     answer = served.append("payments", '[{"id": 1}, {"id": 2, "card": null}, {"card": "c"}]')
     assert answer.json()["without_key"] == 2
-    assert sorted(map(str, (each["key"] for each in served.records("payments")))) == [
-        "None",
-        "None",
-        "c",
-    ]
+    keys = Counter(each["key"] for each in served.records("payments"))
+    assert keys == {None: 2, "c": 1}
 
 
 @pytest.mark.parametrize(
