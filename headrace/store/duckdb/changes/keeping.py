@@ -27,6 +27,7 @@ from headrace.store.duckdb.changes.making import ChangeMaker
 from headrace.store.duckdb.changes.shown import read_shown
 from headrace.store.duckdb.changes.sizes import check_sizes, row_bytes
 from headrace.store.duckdb.file import DuckDBFile
+from headrace.time.clocks import NEVER
 
 __all__ = ["ChangeKeeping"]
 
@@ -98,15 +99,24 @@ class ChangeKeeping:
         tables = [table for table in commit.deltas if not table.part and self._is_followed(table)]
         if not tables:
             return []
-        number = head_of(self._file.rows) + 1
+        head, known = self._head_and_watermarks()
         makers = []
         for table in tables:
-            after_us = commit.watermarks.get(Owner("view", table.view, table.version))
+            before_us = known.get((table.view, table.version), NEVER)
+            after_us = commit.watermarks.get(Owner("view", table.view, table.version), before_us)
             into = self.followed[table.view].changes
-            maker = ChangeMaker(self._file, table, into, after_us, number)
+            maker = ChangeMaker(self._file, table, into, (before_us, after_us), head + 1)
             maker.look(commit.deltas[table])
             makers.append(maker)
         return makers
+
+    def _head_and_watermarks(self) -> tuple[int, dict[tuple[str, str], int]]:
+        """Return the last commit, and W of every version that has one, in one statement."""
+        found = self._file.rows(
+            "SELECT commits, view, version, watermark_us "
+            "FROM headrace.engine LEFT JOIN headrace.view_watermarks ON true"
+        )
+        return found[0][0], {(view, version): us for _, view, version, us in found}
 
     def _is_followed(self, table: Table) -> bool:
         found = self.followed.get(table.view)
@@ -116,10 +126,11 @@ class ChangeKeeping:
         """Write the changes of a turn; return which views changed. MergeFailed."""
         changed = []
         for maker in makers:
-            if count := maker.finish():
+            made = maker.finish()
+            if made.rows:
                 changed.append(maker.table.view)
-                self.measure(maker.table, maker.commit)
-                self._compact(maker.table.view, count, maker.commit)
+                self.measure(maker.table, maker.commit, are_small=made.are_small)
+                self._compact(maker.table.view, made.rows, maker.commit)
             self._prune_now_and_then(maker.table.view)
         return frozenset(changed)
 
@@ -143,11 +154,12 @@ class ChangeKeeping:
             left = compact(self._file, followed, shown, min([commit, *told]))
             self._added[view] = -left
 
-    def measure(self, table: Table, commit: int) -> None:
+    def measure(self, table: Table, commit: int, *, are_small: bool = False) -> None:
         """Note how large the changes of a commit are. MergeFailed: too large for a sink."""
         view = self.followed[table.view]
-        sinks = [state.sink for state in view.sinks]
-        check_sizes(self._file, table, view.changes, commit, sinks)
+        if not are_small:
+            sinks = [state.sink for state in view.sinks]
+            check_sizes(self._file, table, view.changes, commit, sinks)
         if view.is_measured:
             self._file.run(
                 f"INSERT INTO headrace.change_sizes SELECT ?, {commit}, "

@@ -8,86 +8,78 @@ A row that is closed and leaves in one commit changes twice, as if there had bee
 readers who want closed rows only have to see it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from headrace.ledger.following import relation_of
 from headrace.plan.tables import Table
-from headrace.store.duckdb.changes.images import take_images
+from headrace.store.duckdb.changes.differing import find_differences, insert_differences
+from headrace.store.duckdb.changes.images import read_images, take_images
 from headrace.store.duckdb.changes.layout import META, columns_of
+from headrace.store.duckdb.changes.sizes import are_small
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.placing import placing_of
-from headrace.store.duckdb.tables.reading import Shown, live, shown_at
-from headrace.store.duckdb.tables.touching import find_touched, key_names, keys_of, same_keys
+from headrace.store.duckdb.tables.reading import Shown, shown_at
+from headrace.store.duckdb.tables.touching import Touched, find_touched, key_names
 from headrace.time.clocks import NEVER
 from headrace.time.windows import MIN_EDGE_US
 
-__all__ = ["ChangeMaker", "insert_differences"]
+__all__ = ["FEW_ROWS", "ChangeMaker", "Made"]
+
+#: Of so many touched rows the images are compared in memory.
+FEW_ROWS = 8_192
+
+
+class Made(NamedTuple):
+    """How many changes a commit has, and whether all of them are surely small as records."""
+
+    rows: int
+    are_small: bool
 
 
 class ChangeMaker:
     """Makes the changes of one version in one commit, within the caller's transaction.
 
     `look` before anything is written, `close` once the deltas are merged and rows are still to
-    leave, `finish` after everything. `into` is the table of changes; `after_us` is W after the
-    turn, None if it does not move.
+    leave, `finish` after everything. `into` is the table of changes; `watermarks` are W before the
+    turn and after it.
     """
 
     def __init__(
-        self, file: DuckDBFile, table: Table, into: str, after_us: int | None, commit: int
+        self,
+        file: DuckDBFile,
+        table: Table,
+        into: str,
+        watermarks: tuple[int, int],
+        commit: int,
     ) -> None:
         self.table = table
         self.into = into
-        self._file = file
         self.commit = commit
-        self._before_us = self._known_watermark_us()
-        self._after_us = self._before_us if after_us is None else after_us
-        self._rows = 0
-        self._step = 0
+        self._file = file
+        self._before_us, self._after_us = watermarks
+        self._images: _Images
 
     def look(self, deltas: Sequence[pa.Table]) -> None:
         """Find the rows that the turn touches, and how they are now."""
-        touched = f"temp.{self._name('touched')}"
-        find_touched(self._file, self.table, deltas, touched)
-        for moved in self._moved():
-            self._file.run(f"INSERT INTO {touched} SELECT {keys_of(self.table)} FROM {moved}")
-        self._take("before", live(self.table))
+        name = f"temp.__touched_{_hex(self.table)}"
+        touched = find_touched(self._file, self.table, deltas, name, moved=self._moved())
+        kind = _InMemory if touched.rows <= FEW_ROWS else _InStore
+        self._images = kind(self._file, self.table, self.into, touched, self.commit)
+        self._images.begin(shown_at(self.table, self._before_us))
 
     def close(self) -> None:
         """Note which rows are closed, where some of them may leave in the same commit."""
         if self._some_close_and_leave():
-            self._take("after", shown_at(self.table, self._after_us))
-            self._note()
-            before, after = self._name("before"), self._name("after")
-            self._file.run(f"ALTER TABLE temp.{after} RENAME TO {before}")
-            self._step = 1
+            self._images.note(shown_at(self.table, self._after_us))
 
-    def finish(self) -> int:
-        """Write what changed, and return how many rows that is."""
-        self._take("after", live(self.table))
-        self._note()
-        for kind in ("after", "touched"):
-            self._file.run(f"DROP TABLE temp.{self._name(kind)}")
-        return self._rows
-
-    def _note(self) -> None:
-        """Write how the newer images differ from the older ones, and drop these."""
-        before, after = (f"temp.{self._name(kind)}" for kind in ("before", "after"))
-        self._rows += insert_differences(
-            self._file,
-            self.into,
-            before,
-            after,
-            keys=key_names(self.table),
-            columns=list(columns_of(relation_of(self.table))),
-            place=(self.commit, self._step, self._rows),
-        )
-        self._file.run(f"DROP TABLE {before}")
-
-    def _take(self, kind: str, shown: Shown) -> None:
-        touched = f"temp.{self._name('touched')}"
-        take_images(self._file, shown, f"temp.{self._name(kind)}", among=touched)
+    def finish(self) -> Made:
+        """Write what changed."""
+        self._images.note(shown_at(self.table, self._after_us))
+        return self._images.end()
 
     def _moved(self) -> list[str]:
         """Return the keys of rows that change because W moves: they close, or they leave."""
@@ -108,53 +100,93 @@ class ChangeMaker:
             return False
         return self._before_us == NEVER or self._after_us - self._before_us > retention_us
 
-    def _known_watermark_us(self) -> int:
-        found = self._file.rows(
-            "SELECT watermark_us FROM headrace.view_watermarks WHERE view = ? AND version = ?",
-            [self.table.view, self.table.version],
+
+class _Images(ABC):
+    """The images of the rows that a turn touches, compared with newer ones step by step."""
+
+    def __init__(
+        self, file: DuckDBFile, table: Table, into: str, touched: Touched, commit: int
+    ) -> None:
+        self._file = file
+        self._table = table
+        self._into = into
+        self._touched = touched
+        self._commit = commit
+        self._step = 0
+        self._made = Made(0, are_small=False)
+        self._keys = key_names(table)
+        self._columns = list(columns_of(relation_of(table)))
+
+    @abstractmethod
+    def begin(self, shown: Shown) -> None:
+        """Take the images that others are compared with."""
+
+    @abstractmethod
+    def note(self, shown: Shown) -> None:
+        """Write how rows differ now, as the next step of the commit."""
+
+    def end(self) -> Made:
+        """Let go of all images; return what was written."""
+        self._file.run(f"DROP TABLE {self._touched.name}")
+        return self._made
+
+
+class _InStore(_Images):
+    """Any number of images, in temporary tables."""
+
+    def begin(self, shown: Shown) -> None:
+        take_images(self._file, shown, self._name("before"), among=self._touched)
+
+    def note(self, shown: Shown) -> None:
+        before, after = self._name("before"), self._name("after")
+        take_images(self._file, shown, after, among=self._touched)
+        written = insert_differences(
+            self._file,
+            self._into,
+            before,
+            after,
+            keys=self._keys,
+            columns=self._columns,
+            place=(self._commit, self._step, self._made.rows),
         )
-        return int(found[0][0]) if found else NEVER
+        self._made = Made(self._made.rows + written, are_small=False)
+        self._file.run(f"DROP TABLE {before}")
+        self._file.run(f"ALTER TABLE {after} RENAME TO {before.removeprefix('temp.')}")
+        self._step += 1
+
+    def end(self) -> Made:
+        self._file.run(f"DROP TABLE {self._name('before')}")
+        return super().end()
 
     def _name(self, kind: str) -> str:
-        return f"__{kind}_{self.table.name.encode().hex()}"
+        return f"temp.__{kind}_{_hex(self._table)}"
 
 
-def insert_differences(
-    file: DuckDBFile,
-    name: str,
-    before: str,
-    after: str,
-    *,
-    keys: Sequence[str],
-    columns: Sequence[str],
-    place: tuple[int, int, int],
-) -> int:
-    """Write how two tables of images differ as changes, and return how many rows that is.
+class _InMemory(_Images):
+    """A few images, as Arrow tables: no statement of the store's has to be planned to compare."""
 
-    `place` is the commit, the step, and how many changes the commit has already.
-    """
-    commit, step, made = place
-    declared = [column for column in columns if column.startswith("c")]
-    differs = " OR ".join(f"b.{each} IS DISTINCT FROM a.{each}" for each in declared) or "false"
-    # A session that grows is open again, and may look the same otherwise.
-    differs = f"({differs} OR (b._closed AND NOT a._closed))"
-    chosen = [
-        f"CASE WHEN sign < 0 THEN b.{each} ELSE a.{each} END AS {each}"
-        for each in ("_closed", *columns)
-    ]
-    pairs = (
-        f"SELECT sign, {', '.join(chosen)} "
-        f"FROM (SELECT *, true AS __there FROM {before}) b "
-        f"FULL JOIN (SELECT *, true AS __there FROM {after}) a ON {same_keys('b', 'a', keys)} "
-        f"CROSS JOIN (VALUES (-1), (0), (1)) AS signs(sign) "
-        f"WHERE CASE sign WHEN -1 THEN b.__there AND (a.__there IS NULL OR {differs}) "
-        f"WHEN 1 THEN a.__there AND (b.__there IS NULL OR {differs}) "
-        f"ELSE b.__there AND a.__there AND NOT {differs} AND a._closed AND NOT b._closed END"
-    )
-    order = ", ".join([*(each for each in columns if each.startswith("k")), "sign"])
-    found = file.rows(
-        f"INSERT INTO {name} ({META}, {', '.join(columns)}) "
-        f"SELECT {commit}, {step}, {made} + row_number() OVER (ORDER BY {order}), sign, "
-        f"{', '.join(['_closed', *columns])} FROM ({pairs})"
-    )
-    return int(found[0][0])
+    def begin(self, shown: Shown) -> None:
+        self._before = read_images(self._file, shown, self._touched)
+        self._made = Made(0, are_small=True)
+
+    def note(self, shown: Shown) -> None:
+        after = read_images(self._file, shown, self._touched)
+        found = find_differences(self._before, after, keys=self._keys, columns=self._columns)
+        if found.num_rows:
+            self._insert(found)
+        self._before = after
+        self._step += 1
+
+    def _insert(self, found: pa.Table) -> None:
+        columns = ", ".join(self._columns)
+        with self._file.registered("__changes", found) as name:
+            self._file.run(
+                f"INSERT INTO {self._into} ({META}, {columns}) SELECT {self._commit}, "
+                f"{self._step}, {self._made.rows} + number, sign, _closed, {columns} FROM {name}"
+            )
+        small = self._made.are_small and are_small(found, relation_of(self._table))
+        self._made = Made(self._made.rows + found.num_rows, small)
+
+
+def _hex(table: Table) -> str:
+    return table.name.encode().hex()

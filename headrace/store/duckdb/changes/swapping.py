@@ -18,7 +18,7 @@ from headrace.store.duckdb.changes.layout import (
     create_changes,
     rows_view,
 )
-from headrace.store.duckdb.changes.making import insert_differences
+from headrace.store.duckdb.changes.differing import insert_differences
 from headrace.store.duckdb.changes.shown import ShownVersion, read_shown
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.reading import live

@@ -160,8 +160,14 @@ class _Timed(Placing):
 
 class _Windows(_Timed):
     def __init__(self, placement: InWindow) -> None:
+        self._cut = placement.window
         self._size_us = placement.window.size
         self._keeps_ends = placement.window.zone is not None
+
+    def ending(self, table: Table, before_us: int, after_us: int) -> str | None:
+        # Most turns are shorter than a window: that none ends costs no statement then.
+        first, last = self._cut.ending(before_us, after_us)
+        return None if first > last else super().ending(table, before_us, after_us)
 
     def _end(self) -> str:
         return (
