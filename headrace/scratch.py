@@ -10,15 +10,19 @@ plans. DuckDB 2.0.0 does so for Arrow tables; a query over tables of its own is 
 import atexit
 import os
 import threading
+import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 
 import duckdb
 import pyarrow as pa
 
-__all__ = ["Feed", "calculate", "connect"]
+__all__ = ["Feed", "answer", "calculate", "connect"]
 
 MAX_PLANS = 256  # that are kept, each with a connection of its own
+
+# A copy of a few rows costs less than what DuckDB advises: `answer` tells.
+warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
 
 
 def connect() -> duckdb.DuckDBPyConnection:
@@ -48,6 +52,14 @@ class Feed:
         return self.table.__arrow_c_stream__(requested_schema)
 
 
+def answer(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    """Return the answer to one statement that has few rows.
+
+    `connection.sql` is for many rows: it plans the statement twice and copies the answer once less.
+    """
+    return connection.execute(sql).to_arrow_table()
+
+
 def calculate(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
     """Return the answer to a query over Arrow tables, by their names; safe for several threads.
 
@@ -73,7 +85,7 @@ class _Planned:
             try:
                 for name, table in tables.items():
                     self._feeds[name].table = table
-                return self._connection.sql("EXECUTE planned").to_arrow_table()
+                return answer(self._connection, "EXECUTE planned")
             finally:
                 for feed in self._feeds.values():
                     feed.table = feed.table.slice(0, 0)

@@ -40,9 +40,9 @@ class CountingFile(DuckDBFile):
             return
         self._count(sql, parameters)
 
-    def table(self, sql: str) -> pa.Table:
+    def few(self, sql: str) -> pa.Table:
         self._count(sql)
-        return super().table(sql)
+        return super().few(sql)
 
     def _count(self, sql: str, parameters: Sequence[object] = ()) -> None:
         [(_, plan)] = self.rows(f"EXPLAIN (ANALYZE, FORMAT json) {sql}", parameters)

@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from headrace.errors import StoreBusy, StoreError, Unreachable
-from headrace.scratch import Feed
+from headrace.scratch import Feed, answer
 from headrace.store.duckdb.errors import lacks_memory, translate, translated
 
 __all__ = ["PAUSES_SECONDS", "DuckDBFile"]
@@ -210,6 +210,11 @@ class DuckDBFile:
         """Return all rows of one statement as an Arrow table."""
         with self._writer_lock, translated():
             return self._writer.sql(sql).to_arrow_table()
+
+    def few(self, sql: str) -> pa.Table:
+        """Return the rows of one statement as an Arrow table, where there are few."""
+        with self._writer_lock, translated():
+            return answer(self._writer, sql)
 
     def insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
         """Insert rows, all in one statement."""

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import duckdb
@@ -37,12 +36,13 @@ from headrace.log.base import Partition, Range
 from headrace.operators.state import Run, Shards
 from headrace.plan.stages import Operator
 from headrace.plan.tables import ERRORS, Table
+from headrace.scratch import answer
 from headrace.store.base import MAX_ROWS, MAX_SECONDS, WRITTEN_ROWS, KeptChanges, SinkChanges
-from headrace.store.duckdb.changes.following import head_of, read_leases, read_sinks
+from headrace.store.duckdb.changes.following import read_leases, read_sinks
 from headrace.store.duckdb.changes.layout import first_table, rows_view
-from headrace.store.duckdb.changes.publishing import net_changes
+from headrace.store.duckdb.changes.publishing import Asking, net_changes
 from headrace.store.duckdb.changes.reading import head_token, page_after, rows_of
-from headrace.store.duckdb.changes.shown import read_shown, version_at
+from headrace.store.duckdb.changes.shown import ShownVersion, read_shown, version_at
 from headrace.store.duckdb.commit import SUM_COUNTERS
 from headrace.store.duckdb.errors import lacks_memory, translated
 from headrace.store.duckdb.exporting import write_export
@@ -60,6 +60,7 @@ __all__ = ["DuckDBSnapshot"]
 T = TypeVar("T")
 Asked: TypeAlias = Callable[[duckdb.DuckDBPyConnection], AbstractContextManager[None]]
 
+_ENGINE = "SELECT store_id, commits FROM headrace.engine"
 _SAMPLE_ROWS = 1_000
 _BATCH_ROWS = 2_048  # of net changes, held in memory at once
 # Bytes of a value; a DECIMAL of more than 18 digits takes 16, and is taken for all of them.
@@ -83,6 +84,8 @@ class DuckDBSnapshot:
         self._asked = asked
         self._is_begun = True
         self._is_read = True
+        self._engine: tuple[str, int] | None = None  # the store's id and the number of commits
+        self._versions: dict[str, list[ShownVersion]] = {}
 
     def begin(self) -> None:
         """Begin the transaction that all reads are of. StoreError."""
@@ -93,7 +96,7 @@ class DuckDBSnapshot:
     def _begin(self) -> None:
         self._connection.execute("BEGIN TRANSACTION READ ONLY")
         # A transaction of DuckDB sees the state of its first read, not of its beginning.
-        self._connection.execute("FROM headrace.engine").fetchall()
+        [self._engine] = self._connection.execute(_ENGINE).fetchall()
         self._is_begun = True
 
     def query(
@@ -173,7 +176,13 @@ class DuckDBSnapshot:
 
     def commits(self) -> int:
         """Return how many commits the store has seen: the number of this one."""
-        return head_of(self._fetch)
+        return self._known()[1]
+
+    def _known(self) -> tuple[str, int]:
+        if self._engine is None:
+            [self._engine] = self._fetch(_ENGINE)
+        self._is_read = True
+        return self._engine
 
     def turns(self, unit: str, *, last: int = 1) -> list[TurnReport]:
         """Return the last turns of a unit, newest first."""
@@ -219,13 +228,13 @@ class DuckDBSnapshot:
 
     def store_id(self) -> str:
         """Return what tells this store from every other one, also one made in its place."""
-        return str(self._fetch("SELECT store_id FROM headrace.engine")[0][0])
+        return self._known()[0]
 
     def sinks(self) -> list[SinkState]:
         """Return every sink and how far it is."""
         found = []
         for state in read_sinks(self._fetch):
-            shown = read_shown(self._fetch, state.sink.view)
+            shown = self._shown_of(state.sink.view)
             at = version_at(shown, state.told)
             found.append(replace(state, version="" if at is None else shown[at].version))
         return found
@@ -233,11 +242,16 @@ class DuckDBSnapshot:
     def sink_changes(self, state: SinkState) -> Iterator[SinkChanges]:
         """Yield what a sink is to be told up to this commit, in order."""
         head = self.commits() if state.until is None else state.until
-        for net in net_changes(self._fetch, state, head):
-            rows = partial(self._batches, net.sql)
-            yield SinkChanges(
-                net.commit, net.step, net.version, net.old, net.new, rows, net.is_first
-            )
+        shown = self._shown_of(state.sink.view)
+        return net_changes(Asking(self._fetch, self._few, self._batches), state, shown, head)
+
+    def _shown_of(self, view: str) -> list[ShownVersion]:
+        if view not in self._versions:
+            self._versions[view] = read_shown(self._fetch, view)
+        return self._versions[view]
+
+    def _few(self, sql: str) -> pa.Table:
+        return self._read(lambda: answer(self._connection, sql))
 
     def _batches(self, sql: str) -> Iterator[pa.RecordBatch]:
         with translated():
@@ -253,7 +267,7 @@ class DuckDBSnapshot:
         for state in self.sinks():
             topic, told = state.sink.topic, state.told
             waiting[topic] = 0
-            for shown in read_shown(self._fetch, state.sink.view):
+            for shown in self._shown_of(state.sink.view):
                 counted = f"SELECT count(*) FROM {shown.changes} WHERE _commit > {told}"
                 waiting[topic] += int(self._fetch(counted)[0][0])
             if state.first is not None:

@@ -42,9 +42,9 @@ def take_images(file: DuckDBFile, shown: Shown, into: str, *, among: Touched | N
 
 
 def read_images(file: DuckDBFile, shown: Shown, among: Touched) -> pa.Table:
-    """Return the images of the rows whose keys a table has."""
+    """Return the images of the rows whose keys a table has; of few."""
     with _images_among(file, shown, among) as query:
-        return file.table(query)
+        return file.few(query)
 
 
 @contextmanager

@@ -6,16 +6,25 @@ nothing; so is how far readers with a lease are, which no transaction is worth.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from headrace.errors import TokenTooOld
 from headrace.ledger.entries import Commit, Owner
-from headrace.ledger.following import Changed, ChangeLimits, Followers, Token, relation_of
+from headrace.ledger.following import (
+    Changed,
+    ChangeLimits,
+    Followers,
+    SinkState,
+    Token,
+    relation_of,
+)
 from headrace.plan.tables import Table
 from headrace.store.duckdb.changes.compacting import compact
 from headrace.store.duckdb.changes.following import (
     FollowedView,
     add_lease,
     drop_lease,
+    drop_told,
     head_of,
     prune,
     read_followed,
@@ -211,20 +220,35 @@ class ChangeKeeping:
 
     def told(self, commits: Mapping[str, int]) -> None:
         """Note that sinks have all changes up to a commit; drop what nobody needs any more."""
-        states = [state for view in self.followed.values() for state in view.sinks]
-        views = {state.sink.view for state in states if state.sink.topic in commits}
-        known = {state.sink.topic for state in states if state.first is None}
+        known = self.followed
         for topic, commit in commits.items():
             self._file.run(
                 "UPDATE headrace.sinks SET told = ?, until = NULL, first = NULL WHERE topic = ?",
                 [commit, topic],
             )
-            if topic not in known:
-                self._file.run(f"DROP TABLE IF EXISTS {first_table(topic)}")
-        self.forget()
-        for name in views:
-            self._added.pop(name, None)
+        told = {
+            name: replace(view, sinks=tuple(_told(state, commits) for state in view.sinks))
+            for name, view in known.items()
+        }
+        for view in known.values():
+            for state in view.sinks:
+                if state.sink.topic in commits and state.first is not None:
+                    self._file.run(f"DROP TABLE IF EXISTS {first_table(state.sink.topic)}")
+        # What else followers are is as it was, so it is not read anew. If this fails, it is.
+        self._followed = told
+        for name, view in told.items():
+            if view.sinks != known[name].sinks:
+                self._added.pop(name, None)
+                self._drop_told(name, view)
+
+    def _drop_told(self, name: str, view: FollowedView) -> None:
+        if view.is_measured:
             self.prune(name)
+        elif view.is_only:
+            drop_told(self._file, name, view)
+        else:
+            self.prune(name)
+            self.forget()  # a version before it may be gone
 
     def prune(self, view: str) -> None:
         """Drop changes of a view that every follower has; end the leases that are too old."""
@@ -233,3 +257,9 @@ class ChangeKeeping:
         if ended := prune(self._file, view, leases, self._limits):
             self._ended.update(ended)
             self.forget()
+
+
+def _told(state: SinkState, commits: Mapping[str, int]) -> SinkState:
+    if state.sink.topic not in commits:
+        return state
+    return replace(state, told=commits[state.sink.topic], until=None, first=None)
