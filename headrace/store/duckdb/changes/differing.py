@@ -53,18 +53,20 @@ def _differences(before: str, after: str, keys: Sequence[str], columns: Sequence
     # A session that grows is open again, and may look the same otherwise.
     differs = f"({differs} OR (b._closed AND NOT a._closed))"
     chosen = [
-        f"CASE WHEN sign < 0 THEN b.{each} ELSE a.{each} END AS {each}"
+        f"CASE WHEN sign < 0 THEN b_{each} ELSE a_{each} END AS {each}"
         for each in ("_closed", *columns)
     ]
-    pairs = (
-        f"SELECT sign, {', '.join(chosen)} "
-        f"FROM (SELECT *, true AS __there FROM {before}) b "
-        f"FULL JOIN (SELECT *, true AS __there FROM {after}) a ON {same_keys('b', 'a', keys)} "
-        f"CROSS JOIN (VALUES (-1), (0), (1)) AS signs(sign) "
-        f"WHERE CASE sign WHEN -1 THEN b.__there AND (a.__there IS NULL OR {differs}) "
-        f"WHEN 1 THEN a.__there AND (b.__there IS NULL OR {differs}) "
-        f"ELSE b.__there AND a.__there AND NOT {differs} AND a._closed AND NOT b._closed END"
+    sides = [f"{side}.{each} AS {side}_{each}" for side in "ba" for each in ("_closed", *columns)]
+    signs = (
+        f"CASE WHEN a.__there IS NULL THEN [-1] WHEN b.__there IS NULL THEN [1] "
+        f"WHEN {differs} THEN [-1, 1] WHEN a._closed AND NOT b._closed THEN [0] END"
     )
+    pairs = (
+        f"SELECT unnest({signs}) AS sign, {', '.join(sides)} "
+        f"FROM (SELECT *, true AS __there FROM {before}) b "
+        f"FULL JOIN (SELECT *, true AS __there FROM {after}) a ON {same_keys('b', 'a', keys)}"
+    )
+    pairs = f"SELECT sign, {', '.join(chosen)} FROM ({pairs})"
     order = ", ".join([*(each for each in columns if each.startswith("k")), "sign"])
     return (
         f"SELECT row_number() OVER (ORDER BY {order}) AS number, sign, "

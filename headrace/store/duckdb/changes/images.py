@@ -20,7 +20,7 @@ from headrace.store.duckdb.tables.touching import (
     source_among,
 )
 
-__all__ = ["images", "read_images", "take_images"]
+__all__ = ["images", "read_images", "read_near", "take_images"]
 
 _CHOSEN = "temp.__chosen"
 _ALL = "temp.__all_keys"
@@ -45,6 +45,16 @@ def read_images(file: DuckDBFile, shown: Shown, among: Touched) -> pa.Table:
     """Return the images of the rows whose keys a table has; of few."""
     with _images_among(file, shown, among) as query:
         return file.few(query)
+
+
+def read_near(file: DuckDBFile, shown: Shown, near: str, *, most: int) -> pa.Table | None:
+    """Return the images of the rows that a test holds for; None: those are more than `most`."""
+    # The limit is also what lets HAVING be evaluated for these rows only.
+    source = f"(SELECT * FROM {shown.source} WHERE {near} LIMIT {most + 1})"
+    if shown.condition and file.rows(f"SELECT count(*) FROM {source}")[0][0] > most:
+        return None
+    found = file.few(images(shown, f"{source} AS {GROUP}"))
+    return None if found.num_rows > most else found
 
 
 @contextmanager

@@ -45,6 +45,8 @@ __all__ = ["ChangeKeeping"]
 COMPACT_ROWS = 100_000
 # Between two looks at what readers with a lease have; sinks are looked at when they are told.
 _PRUNE_COMMITS = 16
+# Where a turn touches few of many rows, so many commits pass before that is looked into again.
+_CROWDED_COMMITS = 32
 _NO_LIMITS = ChangeLimits(commits=1 << 62, bytes=1 << 62)
 
 
@@ -58,6 +60,7 @@ class ChangeKeeping:
         self._leases: dict[str, tuple[str, int]] | None = None
         self._added: dict[str, int] = {}  # changes since a view's were made fewer
         self._unpruned: dict[str, int] = {}  # commits since a view was pruned
+        self._crowded: dict[str, int] = {}  # commits until it is tried to read what is near
         self._ended: set[str] = set()  # leases that end with the transaction under way
 
     def forget(self) -> None:
@@ -115,9 +118,15 @@ class ChangeKeeping:
             after_us = commit.watermarks.get(Owner("view", table.view, table.version), before_us)
             into = self.followed[table.view].changes
             maker = ChangeMaker(self._file, table, into, (before_us, after_us), head + 1)
-            maker.look(commit.deltas[table])
+            maker.look(commit.deltas[table], may_be_near=self._may_be_near(table.view))
+            if maker.is_crowded:
+                self._crowded[table.view] = _CROWDED_COMMITS
             makers.append(maker)
         return makers
+
+    def _may_be_near(self, view: str) -> bool:
+        self._crowded[view] = self._crowded.get(view, 0) - 1
+        return self._crowded[view] < 0
 
     def _head_and_watermarks(self) -> tuple[int, dict[tuple[str, str], int]]:
         """Return the last commit, and W of every version that has one, in one statement."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 from headrace.ledger.following import relation_of
 from headrace.plan.tables import Table
 from headrace.store.duckdb.changes.differing import find_differences, insert_differences
-from headrace.store.duckdb.changes.images import read_images, take_images
+from headrace.store.duckdb.changes.images import read_images, read_near, take_images
 from headrace.store.duckdb.changes.layout import META, columns_of
 from headrace.store.duckdb.changes.sizes import are_small
 from headrace.store.duckdb.file import DuckDBFile
@@ -31,6 +31,9 @@ __all__ = ["FEW_ROWS", "ChangeMaker", "Made"]
 
 #: Of so many touched rows the images are compared in memory.
 FEW_ROWS = 8_192
+# So many rows of the same times are read with the touched ones, and some for each of a delta.
+_NEAR_ROWS = 256
+_NEAR_FACTOR = 4
 
 
 class Made(NamedTuple):
@@ -57,19 +60,42 @@ class ChangeMaker:
         commit: int,
     ) -> None:
         self.table = table
-        self.into = into
         self.commit = commit
+        self.is_crowded = False
         self._file = file
+        self._changes = _Changes(file, table, into, commit)
         self._before_us, self._after_us = watermarks
         self._images: _Images
 
-    def look(self, deltas: Sequence[pa.Table]) -> None:
-        """Find the rows that the turn touches, and how they are now."""
+    def look(self, deltas: Sequence[pa.Table], *, may_be_near: bool = True) -> None:
+        """Find the rows that the turn touches, and how they are now.
+
+        `may_be_near`: it is worth a try to read all rows of these times, which costs less where
+        few are not touched; `is_crowded` tells if it was in vain.
+        """
+        shown, changes = shown_at(self.table, self._before_us), self._changes
+        ends, placing = self._ends(), placing_of(self.table)
+        if may_be_near and (near := self._near(deltas, ends)) is not None:
+            self._images = near
+            if near.begin(shown):
+                return
+            self.is_crowded = True
+        moved = [moved for each in ends if (moved := placing.ending(self.table, *each))]
         name = f"temp.__touched_{_hex(self.table)}"
-        touched = find_touched(self._file, self.table, deltas, name, moved=self._moved())
-        kind = _InMemory if touched.rows <= FEW_ROWS else _InStore
-        self._images = kind(self._file, self.table, self.into, touched, self.commit)
-        self._images.begin(shown_at(self.table, self._before_us))
+        touched = find_touched(self._file, self.table, deltas, name, moved=moved)
+        kind = _Few if touched.rows <= FEW_ROWS else _InStore
+        self._images = kind(changes, touched)
+        self._images.begin(shown)
+
+    def _near(self, deltas: Sequence[pa.Table], ends: Sequence[tuple[int, int]]) -> "_Near | None":
+        rows = [delta for delta in deltas if delta.num_rows]
+        count = sum(delta.num_rows for delta in rows)
+        if count > FEW_ROWS or self.table.children:
+            return None  # what is in the items of a row is looked up for touched rows only
+        delta = pa.concat_tables(rows) if rows else None
+        test = placing_of(self.table).near(delta, ends)
+        most = min(_NEAR_ROWS + _NEAR_FACTOR * count, FEW_ROWS)
+        return None if test is None else _Near(self._changes, test, most)
 
     def close(self) -> None:
         """Note which rows are closed, where some of them may leave in the same commit."""
@@ -79,10 +105,11 @@ class ChangeMaker:
     def finish(self) -> Made:
         """Write what changed."""
         self._images.note(shown_at(self.table, self._after_us))
-        return self._images.end()
+        self._images.end()
+        return self._changes.made
 
-    def _moved(self) -> list[str]:
-        """Return the keys of rows that change because W moves: they close, or they leave."""
+    def _ends(self) -> list[tuple[int, int]]:
+        """Return when windows end whose rows change because W moves: they close, or they leave."""
         placing = placing_of(self.table)
         if self._after_us in (self._before_us, NEVER):
             return []
@@ -91,8 +118,7 @@ class ChangeMaker:
             shifts.append(self.table.retention_us)
         first = MIN_EDGE_US if self._before_us == NEVER else self._before_us
         ends = [(first - each, self._after_us - each) for each in shifts]
-        found = [placing.ending(self.table, *each) for each in ends]
-        return [each for each in found if each is not None]
+        return [each for each in ends if placing.ending(self.table, *each) is not None]
 
     def _some_close_and_leave(self) -> bool:
         retention_us = self.table.retention_us
@@ -101,91 +127,143 @@ class ChangeMaker:
         return self._before_us == NEVER or self._after_us - self._before_us > retention_us
 
 
+class _Changes:
+    """The changes of a version in one commit: where they go, and how many there are."""
+
+    def __init__(self, file: DuckDBFile, table: Table, into: str, commit: int) -> None:
+        self.file = file
+        self.table = table
+        self.into = into
+        self.keys = key_names(table)
+        self.columns = list(columns_of(relation_of(table)))
+        self._commit = commit
+        self._step = 0
+        self._made = Made(0, are_small=True)
+
+    @property
+    def made(self) -> Made:
+        return self._made
+
+    def insert(self, before: pa.Table, after: pa.Table) -> None:
+        """Write how two tables of images in memory differ, as the next step of the commit."""
+        found = find_differences(before, after, keys=self.keys, columns=self.columns)
+        if found.num_rows:
+            columns = ", ".join(self.columns)
+            place = f"{self._commit}, {self._step}, {self._made.rows} + number"
+            with self.file.registered("__changes", found) as name:
+                self.file.run(
+                    f"INSERT INTO {self.into} ({META}, {columns}) "
+                    f"SELECT {place}, sign, _closed, {columns} FROM {name}"
+                )
+        self._count(found.num_rows, small=are_small(found, relation_of(self.table)))
+
+    def insert_stored(self, before: str, after: str) -> None:
+        """Do the same of two tables in the store."""
+        place = (self._commit, self._step, self._made.rows)
+        written = insert_differences(
+            self.file, self.into, before, after, keys=self.keys, columns=self.columns, place=place
+        )
+        self._count(written, small=False)
+
+    def _count(self, rows: int, *, small: bool) -> None:
+        self._made = Made(self._made.rows + rows, self._made.are_small and small)
+        self._step += 1
+
+
 class _Images(ABC):
     """The images of the rows that a turn touches, compared with newer ones step by step."""
 
-    def __init__(
-        self, file: DuckDBFile, table: Table, into: str, touched: Touched, commit: int
-    ) -> None:
-        self._file = file
-        self._table = table
-        self._into = into
-        self._touched = touched
-        self._commit = commit
-        self._step = 0
-        self._made = Made(0, are_small=False)
-        self._keys = key_names(table)
-        self._columns = list(columns_of(relation_of(table)))
+    def __init__(self, changes: _Changes) -> None:
+        self._changes = changes
+        self._file = changes.file
 
     @abstractmethod
-    def begin(self, shown: Shown) -> None:
-        """Take the images that others are compared with."""
+    def begin(self, shown: Shown) -> bool:
+        """Take the images that others are compared with; return whether that can be done."""
 
     @abstractmethod
     def note(self, shown: Shown) -> None:
         """Write how rows differ now, as the next step of the commit."""
 
-    def end(self) -> Made:
-        """Let go of all images; return what was written."""
+    @abstractmethod
+    def end(self) -> None:
+        """Let go of all that is held."""
+
+
+class _InMemory(_Images):
+    """Few images, as Arrow tables: no statement of the store's has to be planned to compare."""
+
+    @abstractmethod
+    def _read(self, shown: Shown) -> pa.Table | None: ...
+
+    def begin(self, shown: Shown) -> bool:
+        found = self._read(shown)
+        if found is not None:
+            self._before = found
+        return found is not None
+
+    def note(self, shown: Shown) -> None:
+        after = self._read(shown)
+        assert after is not None
+        self._changes.insert(self._before, after)
+        self._before = after
+
+
+class _Near(_InMemory):
+    """Images of all rows that a test holds for; those that are not touched do not differ."""
+
+    def __init__(self, changes: _Changes, near: str, most: int) -> None:
+        super().__init__(changes)
+        self._near = near
+        self._most = most
+
+    def _read(self, shown: Shown) -> pa.Table | None:
+        found = read_near(self._file, shown, self._near, most=self._most)
+        self._most *= 2  # rows that a turn adds are no reason to stop half way
+        return found
+
+    def end(self) -> None:
+        pass
+
+
+class _Few(_InMemory):
+    """Images of touched rows."""
+
+    def __init__(self, changes: _Changes, touched: Touched) -> None:
+        super().__init__(changes)
+        self._touched = touched
+
+    def _read(self, shown: Shown) -> pa.Table:
+        return read_images(self._file, shown, self._touched)
+
+    def end(self) -> None:
         self._file.run(f"DROP TABLE {self._touched.name}")
-        return self._made
 
 
 class _InStore(_Images):
-    """Any number of images, in temporary tables."""
+    """Images of any number of touched rows, in temporary tables."""
 
-    def begin(self, shown: Shown) -> None:
+    def __init__(self, changes: _Changes, touched: Touched) -> None:
+        super().__init__(changes)
+        self._touched = touched
+
+    def begin(self, shown: Shown) -> bool:
         take_images(self._file, shown, self._name("before"), among=self._touched)
+        return True
 
     def note(self, shown: Shown) -> None:
         before, after = self._name("before"), self._name("after")
         take_images(self._file, shown, after, among=self._touched)
-        written = insert_differences(
-            self._file,
-            self._into,
-            before,
-            after,
-            keys=self._keys,
-            columns=self._columns,
-            place=(self._commit, self._step, self._made.rows),
-        )
-        self._made = Made(self._made.rows + written, are_small=False)
+        self._changes.insert_stored(before, after)
         self._file.run(f"DROP TABLE {before}")
         self._file.run(f"ALTER TABLE {after} RENAME TO {before.removeprefix('temp.')}")
-        self._step += 1
 
-    def end(self) -> Made:
-        self._file.run(f"DROP TABLE {self._name('before')}")
-        return super().end()
+    def end(self) -> None:
+        for name in (self._name("before"), self._touched.name):
+            self._file.run(f"DROP TABLE {name}")
 
     def _name(self, kind: str) -> str:
-        return f"temp.__{kind}_{_hex(self._table)}"
-
-
-class _InMemory(_Images):
-    """A few images, as Arrow tables: no statement of the store's has to be planned to compare."""
-
-    def begin(self, shown: Shown) -> None:
-        self._before = read_images(self._file, shown, self._touched)
-        self._made = Made(0, are_small=True)
-
-    def note(self, shown: Shown) -> None:
-        after = read_images(self._file, shown, self._touched)
-        found = find_differences(self._before, after, keys=self._keys, columns=self._columns)
-        if found.num_rows:
-            self._insert(found)
-        self._before = after
-        self._step += 1
-
-    def _insert(self, found: pa.Table) -> None:
-        columns = ", ".join(self._columns)
-        with self._file.registered("__changes", found) as name:
-            self._file.run(
-                f"INSERT INTO {self._into} ({META}, {columns}) SELECT {self._commit}, "
-                f"{self._step}, {self._made.rows} + number, sign, _closed, {columns} FROM {name}"
-            )
-        small = self._made.are_small and are_small(found, relation_of(self._table))
-        self._made = Made(self._made.rows + found.num_rows, small)
+        return f"temp.__{kind}_{_hex(self._changes.table)}"
 
 
 def _hex(table: Table) -> str:
