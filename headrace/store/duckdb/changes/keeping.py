@@ -84,10 +84,10 @@ class ChangeKeeping:
             self._leases = None  # the ledger knows of earlier places, which is safe
             self.forget()
             raise
-        # Only now: a transaction that lacks memory is tried again.
-        for lease in self._ended:
+        # Only now: a transaction that lacks memory is tried again. Another thread may begin one.
+        ended, self._ended = self._ended, set()
+        for lease in ended:
             self.leases.pop(lease, None)
-        self._ended.clear()
 
     @property
     def followed(self) -> Mapping[str, FollowedView]:
