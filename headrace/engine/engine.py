@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
 from headrace import faults
+from headrace.engine.beside import Beside
 from headrace.engine.spark.analysis import plan_view
 from headrace.engine.spark.secrecy import check_secrecy
 from headrace.engine.spark.shares import use_pool
@@ -29,6 +29,7 @@ from headrace.engine.turn.turn import Tools, take_turn
 from headrace.engine.unit import Unit, UnitStream
 from headrace.engine.versions.beginnings import beginnings
 from headrace.engine.versions.changes import decide_changes
+from headrace.engine.versions.failing import let_fail
 from headrace.engine.versions.swapping import (
     built_along,
     is_level,
@@ -106,13 +107,16 @@ class Engine:
         self.emitting = Emitting(project.sinks, views, wall)
         state = StateFolder(store.state_folder)
         publisher = Publisher(log, store) if publishes else None
-        self.tools = Tools(spark, log, store, self._pool, self.emitting, state, publisher)
+        self.beside = Beside(self._publish, self.emitting)
+        self.tools = Tools(
+            spark, log, store, self._pool, self.emitting, state, publisher, self.beside
+        )
         self.planner = Planner(
             log,
             store,
             self.settings,
             lambda: self.units,
-            self.emitting.due_in_us,
+            self.beside.due_in_us,
             wall=wall,
             ends=ends,
         )
@@ -201,7 +205,10 @@ class Engine:
     def publish(self) -> None:
         """Publish what turns could not; to sinks, what is due. Unreachable."""
         with self._watching():
-            self.tools.publish(self.epoch)
+            self.beside.now()
+
+    def _publish(self, outbox: bool, written: bool) -> None:
+        self.tools.publish(self.epoch, outbox=outbox, written=written)
 
     def _publish_all(self) -> None:
         """Publish all that waits, also to sinks that are not due. Unreachable.
@@ -298,14 +305,15 @@ class Engine:
     ) -> TurnReport | None:
         """Take one turn of a unit; None when it has nothing to read."""
         with self._watching(), unit.lock:
+            self.beside.check()
             if unit.state.stands_still or unit.name not in self.units:
                 return None
             report = None
             while report is None:
                 decided = self.planner.decide(unit, max_records)
                 if decided is None:
-                    if unit.name == MAIN:
-                        self.tools.publish(self.epoch, outbox=False, written=False)
+                    if unit.name == MAIN and self.emitting.due():
+                        self.beside.soon()
                     return None
                 try:
                     report = self._take(unit, *decided, gear)
@@ -396,7 +404,7 @@ class Engine:
             try:
                 changed = self.tools.store.show(self.epoch, unit.name, kept_tables(brought), older)
             except MergeFailed as error:
-                self._fail(unit, str(error))
+                let_fail(self.tools.store, self.epoch, unit, str(error))
                 return False
             self.emitting.note_changed(changed)
             files = {
@@ -412,20 +420,9 @@ class Engine:
         views = ", ".join(table.view for table in tables_of(unit.folds))
         logger.info("%s: level, and swapped in", views)
         if changed:
-            self.publish()
+            with self._watching():
+                self.beside.soon(outbox=True, written=True)
         return True
-
-    def _fail(self, unit: Unit, reason: str) -> None:
-        """Let a unit stand still that cannot be swapped in; the ledger says why."""
-        logger.warning("%s is not swapped in: %s", unit.name, reason)
-        with self.tools.store.open() as snapshot:
-            failed = [
-                replace(holding, state=HoldingState.FAILED, reason=reason)
-                for holding in snapshot.holdings()
-                if holding.kind == "view" and holding.unit == unit.name
-            ]
-        self.tools.store.hold(self.epoch, failed, {})
-        unit.state, unit.reason = HoldingState.FAILED, reason
 
     def _draw_level(self, unit: Unit) -> None:
         """Take a unit's last turn, if there is little left to read, while the main one waits."""

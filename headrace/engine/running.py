@@ -1,6 +1,7 @@
 """Run an engine: the main unit here, every other unit in a thread of its own."""
 
 import threading
+from contextlib import nullcontext
 
 from headrace.engine.engine import Engine
 from headrace.engine.reach import Reach
@@ -39,28 +40,36 @@ def run_engine(
         target=_maintain, args=(engine, waiting, failures, stop), name="housekeeping"
     )
     housekeeping.start()
-    try:
-        with waiting.heeding_stop(), waiting.waits_of(main):
-            while not stop.is_set() and not failures:
-                _follow_new_units(engine, waiting, followers, failures, stop, patient=not once)
-                with engine.join_lock:
-                    pass  # a unit that waits to be swapped in goes first
-                if _turn(engine, main, reach) is not None:
-                    waiting.wake_others(main)
-                elif once and engine.finished():
-                    if end_of_input:
-                        engine.end_input()
-                        end_of_input = False
-                    elif not engine.emitting.ending:
-                        engine.emitting.ending = True
-                    else:
-                        break
-                elif not reach.lost:
-                    waiting.wait(main)
-    finally:
-        stop.set()
-        for thread in (*followers.values(), housekeeping):
-            thread.join()
+
+    def end(error: BaseException) -> None:
+        failures.append(error)
+        waiting.wake_all()
+
+    # A run that ends by itself publishes in line, so that it knows when all is told.
+    publishing = nullcontext() if once else engine.beside.running(waiting.wake_all, end)
+    with publishing:
+        try:
+            with waiting.heeding_stop(), waiting.waits_of(main):
+                while not stop.is_set() and not failures:
+                    _follow_new_units(engine, waiting, followers, failures, stop, patient=not once)
+                    with engine.join_lock:
+                        pass  # a unit that waits to be swapped in goes first
+                    if _turn(engine, main, reach) is not None:
+                        waiting.wake_others(main)
+                    elif once and engine.finished():
+                        if end_of_input:
+                            engine.end_input()
+                            end_of_input = False
+                        elif not engine.emitting.ending:
+                            engine.emitting.ending = True
+                        else:
+                            break
+                    elif not reach.lost:
+                        waiting.wait(main)
+        finally:
+            stop.set()
+            for thread in (*followers.values(), housekeeping):
+                thread.join()
     if failures:
         raise failures[0]
 

@@ -149,8 +149,9 @@ class EngineStatus:
 class UnitStatus:
     """A unit and its last turn; `last` is None before the first one.
 
-    Its milliseconds are those of all steps. Of a turn after which the engine was killed, those of
-    the commit and of publishing are not known, and are not among them.
+    Its milliseconds are those of all steps; of publishing, which goes on beside the next turn, how
+    long the turn waited for it. Of a turn after which the engine was killed, those of the commit
+    and of publishing are not known, and are not among them.
     """
 
     name: str

@@ -15,10 +15,10 @@ from functools import cache
 
 import pyarrow as pa
 
-from headrace import scratch
 from headrace.schema.json_rows import json_object
 from headrace.schema.relations import Relation
 from headrace.schema.types import parse_type
+from headrace.scratch import calculate
 
 __all__ = ["MODES", "ORDINALS", "RECORDS", "Envelope", "record_bytes"]
 
@@ -69,13 +69,14 @@ class Envelope:
         are of. Ordinals grow with the rows: those of row n begin at n * ORDINALS. There are as many
         passes over all rows as `passes` says; the records of each come behind those before it.
         """
-        connection = scratch.connect()
-        connection.register("changes", pa.Table.from_batches([rows]))
         shown = json.dumps(dict(source), separators=(",", ":"))
         parts = _PASSES[self.mode][pass_number] if self.passes > 1 else tuple(_PARTS[self.mode])
         select = _select(self.mode, self.old, self.new, self.key, parts)
-        found = connection.sql(select, params=[shown, "r" if is_first else "c"])
-        return found.to_arrow_table().cast(RECORDS)
+        told = {"source": shown, "came": "r" if is_first else "c"}
+        changes = pa.Table.from_batches([rows])
+        for name, text in told.items():
+            changes = changes.append_column(name, pa.repeat(text, rows.num_rows))
+        return calculate(select, {"changes": changes}).cast(RECORDS)
 
 
 @cache
@@ -91,8 +92,8 @@ def _select(
         )
     ]
     rows = (
-        f"SELECT row_number() OVER () - 1 AS number, {', '.join(columns)}, "
-        f"CAST(? AS VARCHAR) AS source, CAST(? AS VARCHAR) AS came FROM changes"
+        f"SELECT row_number() OVER () - 1 AS number, {', '.join(columns)}, source, came "
+        f"FROM changes"
     )
     rows = f"SELECT * FROM ({rows}) WHERE old_row IS DISTINCT FROM new_row"
     selects = [

@@ -7,7 +7,8 @@ producer's id names sink and store, and its sequence is the record's place: comm
 The log keeps both, so what of it is already there after a crash is left out.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -43,29 +44,53 @@ def publish_changes(
     """
     with store.open() as snapshot:
         behind = _behind(snapshot, topics)
+        as_one = [state for state in behind if state.sink.emit == "every"]
+        if not as_one:
+            appended = _append(log, snapshot, behind, epoch)
+    if as_one:
+        return _publish_as_one(log, store, epoch, behind)
+    return _note(store, appended)
+
+
+def _publish_as_one(log: Log, store: Store, epoch: int, behind: Sequence[SinkState]) -> set[str]:
+    """Publish where some sinks are told of several commits as one: how far is noted first."""
     # What a crash left on its way is told first, up to where it was going to.
     left = {state.sink.topic for state in behind if state.until is not None}
     published = _publish(log, store, epoch, left) if left else set()
-    if as_one := [state.sink.topic for state in behind if state.sink.emit == "every"]:
-        store.begin_publishing(as_one)
+    store.begin_publishing([state.sink.topic for state in behind if state.sink.emit == "every"])
     return published | _publish(log, store, epoch, {state.sink.topic for state in behind})
 
 
+class _Appended(NamedTuple):
+    """Up to which commit the sinks of topics have all changes, and for which there were some."""
+
+    told: Mapping[str, int]
+    changed: set[str]
+
+
 def _publish(log: Log, store: Store, epoch: int, topics: Collection[str]) -> set[str]:
-    told: dict[str, int] = {}
-    published: set[str] = set()
     with store.open() as snapshot:
-        store_id = snapshot.store_id()
-        for state in _behind(snapshot, topics):
-            sink = _Sink(log, state, store_id, epoch)
-            for changes in snapshot.sink_changes(state):
-                if sink.publish(changes):
-                    published.add(state.sink.topic)
-            told[state.sink.topic] = snapshot.commits() if state.until is None else state.until
-    if told:
+        appended = _append(log, snapshot, _behind(snapshot, topics), epoch)
+    return _note(store, appended)
+
+
+def _append(log: Log, snapshot: Snapshot, behind: Sequence[SinkState], epoch: int) -> _Appended:
+    told: dict[str, int] = {}
+    changed: set[str] = set()
+    for state in behind:
+        sink = _Sink(log, state, snapshot.store_id(), epoch)
+        for changes in snapshot.sink_changes(state):
+            if sink.publish(changes):
+                changed.add(state.sink.topic)
+        told[state.sink.topic] = snapshot.commits() if state.until is None else state.until
+    return _Appended(told, changed)
+
+
+def _note(store: Store, appended: _Appended) -> set[str]:
+    if appended.told:
         faults.reach("sink_after_append")
-        store.told(told)
-    return published
+        store.told(appended.told)
+    return appended.changed
 
 
 def _behind(snapshot: Snapshot, topics: Collection[str] | None) -> list[SinkState]:

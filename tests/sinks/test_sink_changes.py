@@ -1,8 +1,9 @@
 """What sinks hold is the view, in every mode and policy, whatever crashes and whoever takes over.
 
 Method: random turns and swaps of a view of every placement, without Spark; what sinks wait for is
-published now and then, with a crash before or after an append, to a real embedded log; a reader of
-each topic folds it as its users do.
+published now and then, with a crash before, between or after appends, to a real embedded log; a
+reader of each topic folds it as its users do. Changes are put together in memory or in the store,
+at random, so that the rest of what a crash left often comes the other way.
 """
 
 import json
@@ -19,9 +20,10 @@ from headrace.log import EmbeddedLog, Partition
 from headrace.model.validate.sinks import MODES as KNOWN_MODES
 from headrace.schema.envelopes import MODES
 from headrace.serve.http.values import plain
+from headrace.sinks import changes
 from headrace.sinks.publishing import Publisher
 from headrace.store.base import Store
-from headrace.store.duckdb.changes import keeping
+from headrace.store.duckdb.changes import keeping, publishing
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.log.suite import rows
 from headrace.testing.store.changing import PLACEMENTS, History
@@ -78,6 +80,7 @@ def test_what_sinks_hold_is_the_view(
     tmp_path: Path, kind: str, emit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeping, "COMPACT_ROWS", 5)
+    monkeypatch.setattr(changes, "_PIECE_ROWS", 2)
     for case in range(times(1)):
         draw = seeded(100 * case + len(kind) * 10 + len(emit))
         log = EmbeddedLog(tmp_path / f"log{case}", sync=False)
@@ -85,14 +88,32 @@ def test_what_sinks_hold_is_the_view(
         for mode in MODES:
             log.create_topic(f"{mode}.rows", partitions=1)
         try:
-            play(log, store, History(store, kind, draw), emit)
+            play(log, store, History(store, kind, draw), emit, monkeypatch)
         finally:
             faults.disarm()
             store.close()
             log.close()
 
 
-def play(log: EmbeddedLog, store: DuckDBStore, history: History, emit: str) -> None:
+def crash_after(point: str, passes: int) -> None:
+    """Let the engine die when a point is passed so many times more."""
+
+    def count_down() -> None:
+        if passes:
+            crash_after(point, passes - 1)
+        else:
+            raise faults.Crash(point)
+
+    faults.arm(point, count_down)
+
+
+def play(
+    log: EmbeddedLog,
+    store: DuckDBStore,
+    history: History,
+    emit: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     publisher, draw = Publisher(log, store), history.draw
     entries = [SinkEntry(each.name, "hits", each.topic, each.mode, emit) for each in SINKS.values()]
     joined: list[SinkEntry] = []
@@ -106,8 +127,10 @@ def play(log: EmbeddedLog, store: DuckDBStore, history: History, emit: str) -> N
             joined.append(entries[len(joined)])
             store.set_followers(history.epoch, Followers(tuple(joined)), {"hits": history.table})
         if draw.random() < 0.5:
+            monkeypatch.setattr(publishing, "FEW_ROWS", draw.choice([0, 3, 8_192]))
             if draw.random() < 0.4:
-                faults.arm(draw.choice(["sink_before_append", "sink_after_append"]))
+                point = draw.choice(["sink_before_append", "sink_after_append"])
+                crash_after(point, draw.randrange(4) if point == "sink_before_append" else 0)
             try:
                 publisher.publish(history.epoch)
             except faults.Crash:

@@ -190,7 +190,7 @@ def test_a_read_is_not_tried_for_ever(starved: tuple[DuckDBSnapshot, Starved]) -
     snapshot, connection = starved
     connection.failures = 100
     with pytest.raises(StoreError) as failed:
-        snapshot.commits()
+        snapshot.holdings()
     assert lacks_memory(failed.value)
 
 
@@ -201,7 +201,7 @@ def test_what_is_read_later_is_of_the_same_state_or_fails(
     assert snapshot.units() == {"main": 0}
     connection.failures = 1
     with pytest.raises(StoreError) as failed:
-        snapshot.commits()
+        snapshot.holdings()
     assert lacks_memory(failed.value)
 
 

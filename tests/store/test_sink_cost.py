@@ -21,6 +21,7 @@ from headrace.store.duckdb.changes.making import ChangeMaker
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA
 from headrace.store.duckdb.tables.statements import create
+from headrace.time.clocks import NEVER
 
 STREAM = "CREATE STREAM clicks (k STRING, ts TIMESTAMP NOT NULL, WATERMARK FOR ts AS ts);"
 STRING, BIGINT, TIMESTAMP = map(parse_type, ("STRING", "BIGINT", "TIMESTAMP"))
@@ -37,6 +38,13 @@ class CountingFile(DuckDBFile):
         if not sql.startswith(("CREATE TEMP TABLE", "INSERT", "DELETE")):
             super().run(sql, parameters)
             return
+        self._count(sql, parameters)
+
+    def few(self, sql: str) -> pa.Table:
+        self._count(sql)
+        return super().few(sql)
+
+    def _count(self, sql: str, parameters: Sequence[object] = ()) -> None:
         [(_, plan)] = self.rows(f"EXPLAIN (ANALYZE, FORMAT json) {sql}", parameters)
         self.scanned += json.loads(plan)["query"]["total_rows_scanned"]
 
@@ -66,7 +74,7 @@ def rows_read(folder: Path, table: Table, history: str, delta: str, groups: int)
         file.run(f'INSERT INTO headrace."{table.name}" {history}')
         file.scanned = 0
         rows = [dict(zip(schema.names, row, strict=True)) for row in file.rows(delta)]
-        maker = ChangeMaker(file, table, CHANGES, 0, 1)
+        maker = ChangeMaker(file, table, CHANGES, (NEVER, 0), 1)
         maker.look([pa.Table.from_pylist(rows, schema)])
         maker.close()
         maker.finish()

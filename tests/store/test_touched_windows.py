@@ -29,9 +29,16 @@ from headrace.store.duckdb.tables.merging import differs
 from headrace.store.duckdb.tables.names import physical, quote
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.statements import create, merge
-from headrace.store.duckdb.tables.touching import key_names, keys_of, same_keys, source_among
+from headrace.store.duckdb.tables.touching import (
+    key_names,
+    keys_of,
+    measure_keys,
+    same_keys,
+    source_among,
+)
 from headrace.testing.store.laws import MERGES
 from headrace.testing.store.samples import delta, outputs_of
+from headrace.time.clocks import NEVER
 from headrace.time.placement import InPanes
 from headrace.time.windows import Cut
 
@@ -77,6 +84,11 @@ def panes_table(
     return Table("hits", "v1", columns, InPanes(cut), retention_us=retention_us)
 
 
+def found_among(file: DuckDBFile, table: Table) -> str:
+    """Return the relation of the rows whose keys are asked for."""
+    return source_among(table, measure_keys(file, table, AMONG))
+
+
 @dataclass
 class Panes:
     """A file with one table of panes."""
@@ -95,7 +107,7 @@ class Panes:
     def differences(self) -> list[tuple[Any, ...]]:
         """Return the rows that are not the same as those of the whole source."""
         keys, source = keys_of(self.table), placing_of(self.table).source(self.table)
-        found = f"SELECT *, {keys} FROM {source_among(self.file, self.table, AMONG)}"
+        found = f"SELECT *, {keys} FROM {found_among(self.file, self.table)}"
         same_place = same_keys("a", "b", key_names(self.table))
         asked = f"SELECT * FROM (SELECT *, {keys} FROM {source}) a"
         asked += f" SEMI JOIN {AMONG} b ON {same_place}"
@@ -181,7 +193,7 @@ def test_windows_asked_for_are_those_of_the_whole_source(
     everything = f"SELECT {asked_keys} FROM {source}"
     panes.ask(everything)
     assert panes.differences() == []
-    among = source_among(file, panes.table, AMONG)
+    among = found_among(file, panes.table)
     assert panes.source_columns(among) == panes.source_columns(source)
     # Some of them, some twice, and some that are not there.
     shifted = f"SELECT * REPLACE (__r0 + {width} AS __r0) FROM ({everything})"
@@ -189,7 +201,7 @@ def test_windows_asked_for_are_those_of_the_whole_source(
     panes.ask(f"{some} UNION ALL {some} UNION ALL {shifted}")
     assert panes.differences() == []
     panes.ask(f"{everything} LIMIT 0")
-    assert panes.file.rows(f"FROM {source_among(file, panes.table, AMONG)}") == []
+    assert panes.file.rows(f"FROM {found_among(file, panes.table)}") == []
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
@@ -245,7 +257,7 @@ def test_doubles_have_the_same_digits_whatever_else_is_there(file: DuckDBFile, c
         draw.shuffle(more)
         panes.fill(more)
         panes.ask(f"SELECT {keys_of(panes.table)} FROM {source} WHERE {asked}")
-        found = source_among(file, panes.table, AMONG)
+        found = found_among(file, panes.table)
         shown = "number, k1, add_sized.total, moments, powers, co_moments"
         # As text: NaN differs from itself, and 0.0 does not from -0.0.
         digits.append(
@@ -283,7 +295,7 @@ def test_windows_cost_the_sum_of_windows_and_panes(file: DuckDBFile) -> None:
         )
         touched = f"FROM range(50000, 50000 + {widest}) n(number), range(3) k(key)"
         panes.ask(f"SELECT number AS __r0, key::INT AS __r1 {touched}")
-        found = source_among(file, table, AMONG)
+        found = found_among(file, table)
         assert file.rows(f"SELECT count(*) FROM {found}") == [(3 * widest,)]
         costs[widest, keys] = rows_passed(file, f"SELECT number, _events, add_sized FROM {found}")
     # Each window with each of its panes would be a hundred times as much.
@@ -306,10 +318,10 @@ def test_more_touched_windows_than_a_row_group_has_rows_all_change(file: DuckDBF
     for statement in (create(table), create_changes(changes, relation_of(table))):
         file.run(statement)
     rows = delta(table, *((5_000, 4_001, key, 1) for key in range(keys)))
-    maker = ChangeMaker(file, table, changes, None, 1)
+    maker = ChangeMaker(file, table, changes, (NEVER, NEVER), 1)
     maker.look([rows])
     with file.registered("__delta", rows) as name:
         file.run(merge(table, name))
     maker.close()
-    assert maker.finish() == keys * 1_000
+    assert maker.finish().rows == keys * 1_000
     assert file.rows(f"SELECT count(*) FROM {changes}") == [(keys * 1_000,)]

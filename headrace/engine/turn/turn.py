@@ -11,6 +11,7 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from headrace import faults
+from headrace.engine.beside import Beside
 from headrace.engine.gears.evaluating import evaluate_rows
 from headrace.engine.gears.folding import Outcome, TooManyFailures
 from headrace.engine.gears.gears import Folded, Gear, Work
@@ -53,6 +54,7 @@ class Tools:
     emitting: Emitting
     state: StateFolder
     publisher: Publisher | None
+    beside: Beside
 
     def publish(self, epoch: int, *, outbox: bool = True, written: bool = True) -> None:
         """Publish what waits, to sinks where it is time to. Unreachable, ProducerFenced."""
@@ -121,7 +123,8 @@ def take_turn(
        outbox and the rows of written streams in one transaction. Spark evaluates, of the merged
        rows that the turn touched, what the store cannot, and the values are part of it.
     8. **Publish** the outbox, changes to sinks that are due and the written rows to their topics,
-       once whatever crashes.
+       once whatever crashes: in a running engine beside the next turn (`engine/beside.py`), and
+       the turn waits only if publishing is two turns behind.
 
     A view whose work fails is set aside at the position where the turn began, and the turn is
     committed without it. In a long turn tasks do steps 2 and 3 while Spark runs step 5.
@@ -210,10 +213,8 @@ def take_turn(
     note(unit, summaries)
     watch.lap("commit")
     # 8. Publish
-    tools.publish(
-        planned.epoch,
-        outbox=bool(commit.outbox),
-        written=any(each.rows for each in commit.written),
+    tools.beside.after_turn(
+        outbox=bool(commit.outbox), written=any(each.rows for each in commit.written)
     )
     watch.lap("publish")
     return replace(commit.report, milliseconds=watch.milliseconds)

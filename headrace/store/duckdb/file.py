@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from headrace.errors import StoreBusy, StoreError, Unreachable
+from headrace.scratch import Feed, answer
 from headrace.store.duckdb.errors import lacks_memory, translate, translated
 
 __all__ = ["PAUSES_SECONDS", "DuckDBFile"]
@@ -40,20 +41,6 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-class _Feed:
-    """What a registered name stands for now: to register each table anew costs 0.7 ms."""
-
-    def __init__(self, name: str, table: pa.Table) -> None:
-        self.name = name
-        self.table = table
-
-    def __arrow_c_schema__(self) -> object:
-        return self.table.schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.table.__arrow_c_stream__(requested_schema)
-
-
 class DuckDBFile:
     """The file at `path`. StoreBusy, Unreachable (read only and not there), StoreError, DiskFull.
 
@@ -67,7 +54,7 @@ class DuckDBFile:
         self._writer_lock = threading.RLock()
         self._cursor_lock = threading.Lock()
         self._cursors: set[duckdb.DuckDBPyConnection] = set()
-        self._feeds: dict[tuple[str, pa.Schema], _Feed] = {}
+        self._feeds: dict[tuple[str, pa.Schema], Feed] = {}
         self._parsed: dict[str, duckdb.Statement] = {}
         self._asked: set[duckdb.DuckDBPyConnection] = set()  # of them, with a query from outside
         self._check_path(read_only)
@@ -224,6 +211,11 @@ class DuckDBFile:
         with self._writer_lock, translated():
             return self._writer.sql(sql).to_arrow_table()
 
+    def few(self, sql: str) -> pa.Table:
+        """Return the rows of one statement as an Arrow table, where there are few."""
+        with self._writer_lock, translated():
+            return answer(self._writer, sql)
+
     def insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
         """Insert rows, all in one statement."""
         if rows:
@@ -247,7 +239,7 @@ class DuckDBFile:
         if key not in self._feeds:
             if len(self._feeds) >= MAX_FEEDS:  # their names are given again, one by one
                 self._feeds.clear()
-            self._feeds[key] = _Feed(f"{name}_{len(self._feeds)}", data)
+            self._feeds[key] = Feed(f"{name}_{len(self._feeds)}", data)
             self._writer.register(self._feeds[key].name, self._feeds[key])
         feed = self._feeds[key]
         feed.table = data

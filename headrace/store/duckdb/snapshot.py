@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import duckdb
@@ -37,6 +36,7 @@ from headrace.log.base import Partition, Range
 from headrace.operators.state import Run, Shards
 from headrace.plan.stages import Operator
 from headrace.plan.tables import ERRORS, Table
+from headrace.scratch import answer
 from headrace.store.asking import Found, Selection, Standing
 from headrace.store.base import (
     MAX_ROWS,
@@ -48,17 +48,18 @@ from headrace.store.base import (
     SinkChanges,
 )
 from headrace.store.duckdb.asked import find_rows, select, stream_rows
-from headrace.store.duckdb.changes.following import head_of, read_leases, read_sinks
+from headrace.store.duckdb.changes.following import read_leases, read_sinks
 from headrace.store.duckdb.changes.layout import first_table, rows_view
-from headrace.store.duckdb.changes.publishing import net_changes
+from headrace.store.duckdb.changes.publishing import Asking, net_changes
 from headrace.store.duckdb.changes.reading import head_token, keyed_columns, page_after, rows_of
-from headrace.store.duckdb.changes.shown import read_shown, version_at
+from headrace.store.duckdb.changes.shown import ShownVersion, read_shown, version_at
 from headrace.store.duckdb.commit import SUM_COUNTERS
 from headrace.store.duckdb.errors import lacks_memory, translated
 from headrace.store.duckdb.exporting import write_export
 from headrace.store.duckdb.file import PAUSES_SECONDS
-from headrace.store.duckdb.public import VALUE_BYTES, least_bytes, open_rows, read_public
+from headrace.store.duckdb.public import least_bytes, open_rows, read_public
 from headrace.store.duckdb.query import read_query
+from headrace.store.duckdb.sizing import count_errors, count_state, estimate_bytes
 from headrace.store.duckdb.standing import read_standing
 from headrace.store.duckdb.tables.cutting import day_start
 from headrace.store.duckdb.tables.names import errors_of, physical, quote
@@ -72,12 +73,8 @@ __all__ = ["DuckDBSnapshot"]
 T = TypeVar("T")
 Asked: TypeAlias = Callable[[duckdb.DuckDBPyConnection], AbstractContextManager[None]]
 
-_SAMPLE_ROWS = 1_000
+_ENGINE = "SELECT store_id, commits FROM headrace.engine"
 _BATCH_ROWS = 2_048  # of net changes, held in memory at once
-
-
-def _is_fixed(type: str) -> bool:
-    return type in VALUE_BYTES or (type.startswith("DECIMAL(") and not type.endswith("]"))
 
 
 class DuckDBSnapshot:
@@ -90,6 +87,8 @@ class DuckDBSnapshot:
         self._asked = asked
         self._is_begun = True
         self._is_read = True
+        self._engine: tuple[str, int] | None = None  # the store's id and the number of commits
+        self._versions: dict[str, list[ShownVersion]] = {}
 
     def begin(self) -> None:
         """Begin the transaction that all reads are of. StoreError."""
@@ -100,7 +99,7 @@ class DuckDBSnapshot:
     def _begin(self) -> None:
         self._connection.execute("BEGIN TRANSACTION READ ONLY")
         # A transaction of DuckDB sees the state of its first read, not of its beginning.
-        self._connection.execute("FROM headrace.engine").fetchall()
+        [self._engine] = self._connection.execute(_ENGINE).fetchall()
         self._is_begun = True
 
     def query(
@@ -234,7 +233,13 @@ class DuckDBSnapshot:
 
     def commits(self) -> int:
         """Return how many commits the store has seen: the number of this one."""
-        return head_of(self._fetch)
+        return self._known()[1]
+
+    def _known(self) -> tuple[str, int]:
+        if self._engine is None:
+            [self._engine] = self._fetch(_ENGINE)
+        self._is_read = True
+        return self._engine
 
     def turns(self, unit: str, *, last: int = 1) -> list[TurnReport]:
         """Return the last turns of a unit, newest first."""
@@ -280,13 +285,13 @@ class DuckDBSnapshot:
 
     def store_id(self) -> str:
         """Return what tells this store from every other one, also one made in its place."""
-        return str(self._fetch("SELECT store_id FROM headrace.engine")[0][0])
+        return self._known()[0]
 
     def sinks(self) -> list[SinkState]:
         """Return every sink and how far it is."""
         found = []
         for state in read_sinks(self._fetch):
-            shown = read_shown(self._fetch, state.sink.view)
+            shown = self._shown_of(state.sink.view)
             at = version_at(shown, state.told)
             found.append(replace(state, version="" if at is None else shown[at].version))
         return found
@@ -294,11 +299,16 @@ class DuckDBSnapshot:
     def sink_changes(self, state: SinkState) -> Iterator[SinkChanges]:
         """Yield what a sink is to be told up to this commit, in order."""
         head = self.commits() if state.until is None else state.until
-        for net in net_changes(self._fetch, state, head):
-            rows = partial(self._batches, net.sql)
-            yield SinkChanges(
-                net.commit, net.step, net.version, net.old, net.new, rows, net.is_first
-            )
+        shown = self._shown_of(state.sink.view)
+        return net_changes(Asking(self._fetch, self._few, self._batches), state, shown, head)
+
+    def _shown_of(self, view: str) -> list[ShownVersion]:
+        if view not in self._versions:
+            self._versions[view] = read_shown(self._fetch, view)
+        return self._versions[view]
+
+    def _few(self, sql: str) -> pa.Table:
+        return self._read(lambda: answer(self._connection, sql))
 
     def _batches(self, sql: str) -> Iterator[pa.RecordBatch]:
         with translated():
@@ -314,7 +324,7 @@ class DuckDBSnapshot:
         for state in self.sinks():
             topic, told = state.sink.topic, state.told
             waiting[topic] = 0
-            for shown in read_shown(self._fetch, state.sink.view):
+            for shown in self._shown_of(state.sink.view):
                 counted = f"SELECT count(*) FROM {shown.changes} WHERE _commit > {told}"
                 waiting[topic] += int(self._fetch(counted)[0][0])
             if state.first is not None:
@@ -412,60 +422,15 @@ class DuckDBSnapshot:
 
     def state_rows(self) -> dict[str, int]:
         """Return how many rows every version has in its physical tables, items too."""
-        rows: dict[str, int] = {}
-        for _, version, count in self._physical_tables():
-            rows[version] = rows.get(version, 0) + count
-        return rows
+        return count_state(self._fetch)
 
     def error_rows(self, tables: Collection[str]) -> dict[str, int]:
         """Return how many rows the errors have of some versions, by the names of their tables."""
-        wanted = {f"{table}__{ERRORS}": table for table in tables}
-        views = self._fetch("SELECT view_name FROM duckdb_views() WHERE schema_name = 'headrace'")
-        return {
-            wanted[name]: int(self._fetch(f"SELECT count(*) FROM {physical(name)}")[0][0])
-            for (name,) in views
-            if name in wanted
-        }
+        return count_errors(self._fetch, tables)
 
     def state_bytes(self) -> dict[str, int]:
         """Return about how many bytes the rows hold, before the store compresses them."""
-        columns: dict[str, list[tuple[str, str]]] = {}
-        for table, column, type in self._fetch(
-            "SELECT table_name, column_name, data_type FROM duckdb_columns() "
-            "WHERE schema_name = 'headrace'"
-        ):
-            columns.setdefault(table, []).append((column, type))
-        held: dict[str, int] = {}
-        for name, version, count in self._physical_tables():
-            size = int(count * self._row_bytes(name, columns[name]))
-            held[version] = held.get(version, 0) + size
-        return held
-
-    def _physical_tables(self) -> list[tuple[str, str, int]]:
-        """Return the physical tables of every version, items too: name, version's name, rows."""
-        names = self._fetch(
-            "SELECT table_name, regexp_replace(table_name, '__items_a[0-9]+$', '') AS version "
-            "FROM duckdb_tables() WHERE schema_name = 'headrace' "
-            "AND version IN (SELECT name || '__' || version FROM headrace.holdings)"
-        )
-        return [
-            (name, version, int(self._fetch(f"SELECT count(*) FROM {physical(name)}")[0][0]))
-            for name, version in names
-        ]
-
-    def _row_bytes(self, table: str, columns: Sequence[tuple[str, str]]) -> float:
-        # A DECIMAL of more than 18 digits takes 16, and is taken for all of them.
-        fixed = sum(VALUE_BYTES.get(type, 16) for _, type in columns if _is_fixed(type))
-        texts = [
-            f"coalesce(strlen(CAST({quote(name)} AS VARCHAR)), 0)"
-            for name, type in columns
-            if not _is_fixed(type)
-        ]
-        if not texts:
-            return float(fixed)
-        sample = f"(FROM {physical(table)} LIMIT {_SAMPLE_ROWS})"
-        average = self._fetch(f"SELECT avg({' + '.join(texts)}) FROM {sample}")[0][0]
-        return float(fixed + (average or 0))
+        return estimate_bytes(self._fetch)
 
     def _fetch(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         return self._read(lambda: self._connection.execute(sql, list(parameters)).fetchall())

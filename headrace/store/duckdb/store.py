@@ -218,7 +218,7 @@ class DuckDBStore:
 
     def told(self, commits: Mapping[str, int]) -> None:
         """Note that sinks have all changes up to a commit, by topic; drop what nobody needs."""
-        with self._keeping.changing(), self._file.transaction():
+        with self._keeping.safe(), self._file.transaction():
             self._keeping.told(commits)
 
     def follow(self, lease: str, view: str, after: Token | None = None) -> Token:

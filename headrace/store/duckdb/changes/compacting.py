@@ -7,9 +7,9 @@ Only changes that every lease has read are merged; an older token is too old aft
 
 from itertools import pairwise
 
+from headrace.store.duckdb.changes.differing import insert_differences
 from headrace.store.duckdb.changes.following import FollowedView
 from headrace.store.duckdb.changes.layout import columns_of
-from headrace.store.duckdb.changes.making import insert_differences
 from headrace.store.duckdb.changes.publishing import net_query
 from headrace.store.duckdb.changes.shown import ShownVersion
 from headrace.store.duckdb.file import DuckDBFile

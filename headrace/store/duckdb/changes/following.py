@@ -34,6 +34,7 @@ __all__ = [
     "FollowedView",
     "add_lease",
     "drop_lease",
+    "drop_told",
     "forget_view",
     "head_of",
     "prune",
@@ -52,6 +53,7 @@ class FollowedView:
 
     version: str  # that readers see
     changes: str  # the name of its table of changes
+    is_only: bool = True  # there are changes of no version but this one
     always: bool = False
     has_leases: bool = False
     sinks: tuple[SinkState, ...] = field(default=())
@@ -98,7 +100,7 @@ def read_followed(rows: Rows) -> dict[str, FollowedView]:
             of_view = tuple(sinks.get(view, ()))
             newest = shown[-1]
             found[view] = FollowedView(
-                newest.version, newest.changes, always, view in leased, of_view
+                newest.version, newest.changes, len(shown) == 1, always, view in leased, of_view
             )
     return found
 
@@ -294,6 +296,15 @@ def prune(
     if leases or always:
         file.run("DELETE FROM headrace.change_sizes WHERE view = ? AND commit <= ?", [view, floor])
     return ended
+
+
+def drop_told(file: DuckDBFile, view: str, followed: FollowedView) -> None:
+    """Drop changes that every sink has, of a view that only sinks follow, in one version."""
+    floor = min(state.told for state in followed.sinks)
+    file.run(f"DELETE FROM {followed.changes} WHERE _commit <= ?", [floor])
+    file.run(
+        "UPDATE headrace.followed SET since = greatest(since, ?) WHERE view = ?", [floor, view]
+    )
 
 
 def _kept_since(file: DuckDBFile, view: str, limits: ChangeLimits) -> int:

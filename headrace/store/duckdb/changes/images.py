@@ -1,39 +1,73 @@
-"""Images: rows of a view as its readers see them, typed, in temporary tables.
+"""Images: rows of a view as its readers see them, typed.
 
 A table of images has the columns `__r0`, `__r1`, ... that tell rows apart, `k0`... and `c0`... as
 tables of changes have them, and `_closed`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import GROUP, quote
 from headrace.store.duckdb.tables.reading import Shown
-from headrace.store.duckdb.tables.touching import key_names, keys_of, source_among
+from headrace.store.duckdb.tables.touching import (
+    Touched,
+    key_names,
+    keys_of,
+    measure_keys,
+    source_among,
+)
 
-__all__ = ["images", "take_images"]
+__all__ = ["images", "read_images", "read_near", "take_images"]
 
 _CHOSEN = "temp.__chosen"
 _ALL = "temp.__all_keys"
 
 
-def take_images(file: DuckDBFile, shown: Shown, into: str, *, among: str | None = None) -> None:
+def take_images(file: DuckDBFile, shown: Shown, into: str, *, among: Touched | None = None) -> None:
     """Make a table of images: of all rows or, with `among`, of those whose keys it has."""
-    source, made = f"{shown.source} AS {GROUP}", []
-    if among is None and shown.table.placement.overlaps:
+    if among is not None:
+        with _images_among(file, shown, among) as query:
+            file.run(f"CREATE TEMP TABLE {into} AS {query}")
+    elif shown.table.placement.overlaps:
         # As later images are made: what leaves must equal what came, every digit of it.
         everything = shown.placing.all_keys(shown.table)
         file.run(f"CREATE TEMP TABLE {_ALL} AS SELECT {keys_of(shown.table)} FROM {everything}")
-        among = _ALL
-        made.append(_ALL)
-    if among is not None:
-        source = f"{source_among(file, shown.table, among)} AS {GROUP}"
-        if shown.condition:
-            # A join is no obstacle to HAVING: the store evaluates it first, for all rows.
-            file.run(f"CREATE TEMP TABLE {_CHOSEN} AS SELECT {GROUP}.* FROM {source}")
-            source = f"{_CHOSEN} AS {GROUP}"
-            made.append(_CHOSEN)
-    file.run(f"CREATE TEMP TABLE {into} AS {images(shown, source)}")
-    for name in made:
-        file.run(f"DROP TABLE {name}")
+        take_images(file, shown, into, among=measure_keys(file, shown.table, _ALL))
+        file.run(f"DROP TABLE {_ALL}")
+    else:
+        file.run(f"CREATE TEMP TABLE {into} AS {images(shown)}")
+
+
+def read_images(file: DuckDBFile, shown: Shown, among: Touched) -> pa.Table:
+    """Return the images of the rows whose keys a table has; of few."""
+    with _images_among(file, shown, among) as query:
+        return file.few(query)
+
+
+def read_near(file: DuckDBFile, shown: Shown, near: str, *, most: int) -> pa.Table | None:
+    """Return the images of the rows that a test holds for; None: those are more than `most`."""
+    # The limit is also what lets HAVING be evaluated for these rows only.
+    source = f"(SELECT * FROM {shown.source} WHERE {near} LIMIT {most + 1})"
+    if shown.condition and file.rows(f"SELECT count(*) FROM {source}")[0][0] > most:
+        return None
+    found = file.few(images(shown, f"{source} AS {GROUP}"))
+    return None if found.num_rows > most else found
+
+
+@contextmanager
+def _images_among(file: DuckDBFile, shown: Shown, among: Touched) -> Iterator[str]:
+    """Give the query for images of some rows."""
+    source = source_among(shown.table, among)
+    if not shown.condition:
+        yield images(shown, f"{source} AS {GROUP}")
+        return
+    # A join is no obstacle to HAVING: the store evaluates it first, for all rows.
+    file.run(f"CREATE TEMP TABLE {_CHOSEN} AS SELECT {GROUP}.* FROM {source} AS {GROUP}")
+    yield images(shown, f"{_CHOSEN} AS {GROUP}")
+    file.run(f"DROP TABLE {_CHOSEN}")
 
 
 def images(shown: Shown, source: str | None = None) -> str:

@@ -6,16 +6,25 @@ nothing; so is how far readers with a lease are, which no transaction is worth.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from headrace.errors import TokenTooOld
 from headrace.ledger.entries import Commit, Owner
-from headrace.ledger.following import Changed, ChangeLimits, Followers, Token, relation_of
+from headrace.ledger.following import (
+    Changed,
+    ChangeLimits,
+    Followers,
+    SinkState,
+    Token,
+    relation_of,
+)
 from headrace.plan.tables import Table
 from headrace.store.duckdb.changes.compacting import compact
 from headrace.store.duckdb.changes.following import (
     FollowedView,
     add_lease,
     drop_lease,
+    drop_told,
     head_of,
     prune,
     read_followed,
@@ -27,6 +36,7 @@ from headrace.store.duckdb.changes.making import ChangeMaker
 from headrace.store.duckdb.changes.shown import read_shown
 from headrace.store.duckdb.changes.sizes import check_sizes, row_bytes
 from headrace.store.duckdb.file import DuckDBFile
+from headrace.time.clocks import NEVER
 
 __all__ = ["ChangeKeeping"]
 
@@ -35,6 +45,8 @@ __all__ = ["ChangeKeeping"]
 COMPACT_ROWS = 100_000
 # Between two looks at what readers with a lease have; sinks are looked at when they are told.
 _PRUNE_COMMITS = 16
+# Where a turn touches few of many rows, so many commits pass before that is looked into again.
+_CROWDED_COMMITS = 32
 _NO_LIMITS = ChangeLimits(commits=1 << 62, bytes=1 << 62)
 
 
@@ -48,6 +60,7 @@ class ChangeKeeping:
         self._leases: dict[str, tuple[str, int]] | None = None
         self._added: dict[str, int] = {}  # changes since a view's were made fewer
         self._unpruned: dict[str, int] = {}  # commits since a view was pruned
+        self._crowded: dict[str, int] = {}  # commits until it is tried to read what is near
         self._ended: set[str] = set()  # leases that end with the transaction under way
 
     def forget(self) -> None:
@@ -71,10 +84,10 @@ class ChangeKeeping:
             self._leases = None  # the ledger knows of earlier places, which is safe
             self.forget()
             raise
-        # Only now: a transaction that lacks memory is tried again.
-        for lease in self._ended:
+        # Only now: a transaction that lacks memory is tried again. Another thread may begin one.
+        ended, self._ended = self._ended, set()
+        for lease in ended:
             self.leases.pop(lease, None)
-        self._ended.clear()
 
     @property
     def followed(self) -> Mapping[str, FollowedView]:
@@ -98,15 +111,30 @@ class ChangeKeeping:
         tables = [table for table in commit.deltas if not table.part and self._is_followed(table)]
         if not tables:
             return []
-        number = head_of(self._file.rows) + 1
+        head, known = self._head_and_watermarks()
         makers = []
         for table in tables:
-            after_us = commit.watermarks.get(Owner("view", table.view, table.version))
+            before_us = known.get((table.view, table.version), NEVER)
+            after_us = commit.watermarks.get(Owner("view", table.view, table.version), before_us)
             into = self.followed[table.view].changes
-            maker = ChangeMaker(self._file, table, into, after_us, number)
-            maker.look(commit.deltas[table])
+            maker = ChangeMaker(self._file, table, into, (before_us, after_us), head + 1)
+            maker.look(commit.deltas[table], may_be_near=self._may_be_near(table.view))
+            if maker.is_crowded:
+                self._crowded[table.view] = _CROWDED_COMMITS
             makers.append(maker)
         return makers
+
+    def _may_be_near(self, view: str) -> bool:
+        self._crowded[view] = self._crowded.get(view, 0) - 1
+        return self._crowded[view] < 0
+
+    def _head_and_watermarks(self) -> tuple[int, dict[tuple[str, str], int]]:
+        """Return the last commit, and W of every version that has one, in one statement."""
+        found = self._file.rows(
+            "SELECT commits, view, version, watermark_us "
+            "FROM headrace.engine LEFT JOIN headrace.view_watermarks ON true"
+        )
+        return found[0][0], {(view, version): us for _, view, version, us in found}
 
     def _is_followed(self, table: Table) -> bool:
         found = self.followed.get(table.view)
@@ -116,10 +144,11 @@ class ChangeKeeping:
         """Write the changes of a turn; return which views changed. MergeFailed."""
         changed = []
         for maker in makers:
-            if count := maker.finish():
+            made = maker.finish()
+            if made.rows:
                 changed.append(maker.table.view)
-                self.measure(maker.table, maker.commit)
-                self._compact(maker.table.view, count, maker.commit)
+                self.measure(maker.table, maker.commit, are_small=made.are_small)
+                self._compact(maker.table.view, made.rows, maker.commit)
             self._prune_now_and_then(maker.table.view)
         return frozenset(changed)
 
@@ -143,11 +172,12 @@ class ChangeKeeping:
             left = compact(self._file, followed, shown, min([commit, *told]))
             self._added[view] = -left
 
-    def measure(self, table: Table, commit: int) -> None:
+    def measure(self, table: Table, commit: int, *, are_small: bool = False) -> None:
         """Note how large the changes of a commit are. MergeFailed: too large for a sink."""
         view = self.followed[table.view]
-        sinks = [state.sink for state in view.sinks]
-        check_sizes(self._file, table, view.changes, commit, sinks)
+        if not are_small:
+            sinks = [state.sink for state in view.sinks]
+            check_sizes(self._file, table, view.changes, commit, sinks)
         if view.is_measured:
             self._file.run(
                 f"INSERT INTO headrace.change_sizes SELECT ?, {commit}, "
@@ -199,20 +229,35 @@ class ChangeKeeping:
 
     def told(self, commits: Mapping[str, int]) -> None:
         """Note that sinks have all changes up to a commit; drop what nobody needs any more."""
-        states = [state for view in self.followed.values() for state in view.sinks]
-        views = {state.sink.view for state in states if state.sink.topic in commits}
-        known = {state.sink.topic for state in states if state.first is None}
+        known = self.followed
         for topic, commit in commits.items():
             self._file.run(
                 "UPDATE headrace.sinks SET told = ?, until = NULL, first = NULL WHERE topic = ?",
                 [commit, topic],
             )
-            if topic not in known:
-                self._file.run(f"DROP TABLE IF EXISTS {first_table(topic)}")
-        self.forget()
-        for name in views:
-            self._added.pop(name, None)
+        told = {
+            name: replace(view, sinks=tuple(_told(state, commits) for state in view.sinks))
+            for name, view in known.items()
+        }
+        for view in known.values():
+            for state in view.sinks:
+                if state.sink.topic in commits and state.first is not None:
+                    self._file.run(f"DROP TABLE IF EXISTS {first_table(state.sink.topic)}")
+        # What else followers are is as it was, so it is not read anew. If this fails, it is.
+        self._followed = told
+        for name, view in told.items():
+            if view.sinks != known[name].sinks:
+                self._added.pop(name, None)
+                self._drop_told(name, view)
+
+    def _drop_told(self, name: str, view: FollowedView) -> None:
+        if view.is_measured:
             self.prune(name)
+        elif view.is_only:
+            drop_told(self._file, name, view)
+        else:
+            self.prune(name)
+            self.forget()  # a version before it may be gone
 
     def prune(self, view: str) -> None:
         """Drop changes of a view that every follower has; end the leases that are too old."""
@@ -221,3 +266,9 @@ class ChangeKeeping:
         if ended := prune(self._file, view, leases, self._limits):
             self._ended.update(ended)
             self.forget()
+
+
+def _told(state: SinkState, commits: Mapping[str, int]) -> SinkState:
+    if state.sink.topic not in commits:
+        return state
+    return replace(state, told=commits[state.sink.topic], until=None, first=None)

@@ -8,89 +8,108 @@ A row that is closed and leaves in one commit changes twice, as if there had bee
 readers who want closed rows only have to see it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from headrace.ledger.following import relation_of
 from headrace.plan.tables import Table
-from headrace.store.duckdb.changes.images import take_images
+from headrace.store.duckdb.changes.differing import find_differences, insert_differences
+from headrace.store.duckdb.changes.images import read_images, read_near, take_images
 from headrace.store.duckdb.changes.layout import META, columns_of
+from headrace.store.duckdb.changes.sizes import are_small
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.placing import placing_of
-from headrace.store.duckdb.tables.reading import Shown, live, shown_at
-from headrace.store.duckdb.tables.touching import find_touched, key_names, keys_of, same_keys
+from headrace.store.duckdb.tables.reading import Shown, shown_at
+from headrace.store.duckdb.tables.touching import Touched, find_touched, key_names
 from headrace.time.clocks import NEVER
 from headrace.time.windows import MIN_EDGE_US
 
-__all__ = ["ChangeMaker", "insert_differences"]
+__all__ = ["FEW_ROWS", "ChangeMaker", "Made"]
+
+#: Of so many touched rows the images are compared in memory.
+FEW_ROWS = 8_192
+# So many rows of the same times are read with the touched ones, and some for each of a delta.
+_NEAR_ROWS = 256
+_NEAR_FACTOR = 4
+
+
+class Made(NamedTuple):
+    """How many changes a commit has, and whether all of them are surely small as records."""
+
+    rows: int
+    are_small: bool
 
 
 class ChangeMaker:
     """Makes the changes of one version in one commit, within the caller's transaction.
 
     `look` before anything is written, `close` once the deltas are merged and rows are still to
-    leave, `finish` after everything. `into` is the table of changes; `after_us` is W after the
-    turn, None if it does not move.
+    leave, `finish` after everything. `into` is the table of changes; `watermarks` are W before the
+    turn and after it.
     """
 
     def __init__(
-        self, file: DuckDBFile, table: Table, into: str, after_us: int | None, commit: int
+        self,
+        file: DuckDBFile,
+        table: Table,
+        into: str,
+        watermarks: tuple[int, int],
+        commit: int,
     ) -> None:
         self.table = table
-        self.into = into
-        self._file = file
         self.commit = commit
-        self._before_us = self._known_watermark_us()
-        self._after_us = self._before_us if after_us is None else after_us
-        self._rows = 0
-        self._step = 0
+        self.is_crowded = False
+        self._file = file
+        self._changes = _Changes(file, table, into, commit)
+        self._before_us, self._after_us = watermarks
+        self._images: _Images
 
-    def look(self, deltas: Sequence[pa.Table]) -> None:
-        """Find the rows that the turn touches, and how they are now."""
-        touched = f"temp.{self._name('touched')}"
-        find_touched(self._file, self.table, deltas, touched)
-        for moved in self._moved():
-            self._file.run(f"INSERT INTO {touched} SELECT {keys_of(self.table)} FROM {moved}")
-        self._take("before", live(self.table))
+    def look(self, deltas: Sequence[pa.Table], *, may_be_near: bool = True) -> None:
+        """Find the rows that the turn touches, and how they are now.
+
+        `may_be_near`: it is worth a try to read all rows of these times, which costs less where
+        few are not touched; `is_crowded` tells if it was in vain.
+        """
+        shown, changes = shown_at(self.table, self._before_us), self._changes
+        ends, placing = self._ends(), placing_of(self.table)
+        if may_be_near and (near := self._near(deltas, ends)) is not None:
+            self._images = near
+            if near.begin(shown):
+                return
+            self.is_crowded = True
+        moved = [moved for each in ends if (moved := placing.ending(self.table, *each))]
+        name = f"temp.__touched_{_hex(self.table)}"
+        touched = find_touched(self._file, self.table, deltas, name, moved=moved)
+        kind = _Few if touched.rows <= FEW_ROWS else _InStore
+        self._images = kind(changes, touched)
+        self._images.begin(shown)
+
+    def _near(self, deltas: Sequence[pa.Table], ends: Sequence[tuple[int, int]]) -> "_Near | None":
+        rows = [delta for delta in deltas if delta.num_rows]
+        count = sum(delta.num_rows for delta in rows)
+        if count > FEW_ROWS or self.table.children:
+            return None  # what is in the items of a row is looked up for touched rows only
+        delta = pa.concat_tables(rows) if rows else None
+        test = placing_of(self.table).near(delta, ends)
+        most = min(_NEAR_ROWS + _NEAR_FACTOR * count, FEW_ROWS)
+        return None if test is None else _Near(self._changes, test, most)
 
     def close(self) -> None:
         """Note which rows are closed, where some of them may leave in the same commit."""
         if self._some_close_and_leave():
-            self._take("after", shown_at(self.table, self._after_us))
-            self._note()
-            before, after = self._name("before"), self._name("after")
-            self._file.run(f"ALTER TABLE temp.{after} RENAME TO {before}")
-            self._step = 1
+            self._images.note(shown_at(self.table, self._after_us))
 
-    def finish(self) -> int:
-        """Write what changed, and return how many rows that is."""
-        self._take("after", live(self.table))
-        self._note()
-        for kind in ("after", "touched"):
-            self._file.run(f"DROP TABLE temp.{self._name(kind)}")
-        return self._rows
+    def finish(self) -> Made:
+        """Write what changed."""
+        self._images.note(shown_at(self.table, self._after_us))
+        self._images.end()
+        return self._changes.made
 
-    def _note(self) -> None:
-        """Write how the newer images differ from the older ones, and drop these."""
-        before, after = (f"temp.{self._name(kind)}" for kind in ("before", "after"))
-        self._rows += insert_differences(
-            self._file,
-            self.into,
-            before,
-            after,
-            keys=key_names(self.table),
-            columns=list(columns_of(relation_of(self.table))),
-            place=(self.commit, self._step, self._rows),
-        )
-        self._file.run(f"DROP TABLE {before}")
-
-    def _take(self, kind: str, shown: Shown) -> None:
-        touched = f"temp.{self._name('touched')}"
-        take_images(self._file, shown, f"temp.{self._name(kind)}", among=touched)
-
-    def _moved(self) -> list[str]:
-        """Return the keys of rows that change because W moves: they close, or they leave."""
+    def _ends(self) -> list[tuple[int, int]]:
+        """Return when windows end whose rows change because W moves: they close, or they leave."""
         placing = placing_of(self.table)
         if self._after_us in (self._before_us, NEVER):
             return []
@@ -99,8 +118,7 @@ class ChangeMaker:
             shifts.append(self.table.retention_us)
         first = MIN_EDGE_US if self._before_us == NEVER else self._before_us
         ends = [(first - each, self._after_us - each) for each in shifts]
-        found = [placing.ending(self.table, *each) for each in ends]
-        return [each for each in found if each is not None]
+        return [each for each in ends if placing.ending(self.table, *each) is not None]
 
     def _some_close_and_leave(self) -> bool:
         retention_us = self.table.retention_us
@@ -108,53 +126,145 @@ class ChangeMaker:
             return False
         return self._before_us == NEVER or self._after_us - self._before_us > retention_us
 
-    def _known_watermark_us(self) -> int:
-        found = self._file.rows(
-            "SELECT watermark_us FROM headrace.view_watermarks WHERE view = ? AND version = ?",
-            [self.table.view, self.table.version],
+
+class _Changes:
+    """The changes of a version in one commit: where they go, and how many there are."""
+
+    def __init__(self, file: DuckDBFile, table: Table, into: str, commit: int) -> None:
+        self.file = file
+        self.table = table
+        self.into = into
+        self.keys = key_names(table)
+        self.columns = list(columns_of(relation_of(table)))
+        self._commit = commit
+        self._step = 0
+        self._made = Made(0, are_small=True)
+
+    @property
+    def made(self) -> Made:
+        return self._made
+
+    def insert(self, before: pa.Table, after: pa.Table) -> None:
+        """Write how two tables of images in memory differ, as the next step of the commit."""
+        found = find_differences(before, after, keys=self.keys, columns=self.columns)
+        if found.num_rows:
+            columns = ", ".join(self.columns)
+            place = f"{self._commit}, {self._step}, {self._made.rows} + number"
+            with self.file.registered("__changes", found) as name:
+                self.file.run(
+                    f"INSERT INTO {self.into} ({META}, {columns}) "
+                    f"SELECT {place}, sign, _closed, {columns} FROM {name}"
+                )
+        self._count(found.num_rows, small=are_small(found, relation_of(self.table)))
+
+    def insert_stored(self, before: str, after: str) -> None:
+        """Do the same of two tables in the store."""
+        place = (self._commit, self._step, self._made.rows)
+        written = insert_differences(
+            self.file, self.into, before, after, keys=self.keys, columns=self.columns, place=place
         )
-        return int(found[0][0]) if found else NEVER
+        self._count(written, small=False)
+
+    def _count(self, rows: int, *, small: bool) -> None:
+        self._made = Made(self._made.rows + rows, self._made.are_small and small)
+        self._step += 1
+
+
+class _Images(ABC):
+    """The images of the rows that a turn touches, compared with newer ones step by step."""
+
+    def __init__(self, changes: _Changes) -> None:
+        self._changes = changes
+        self._file = changes.file
+
+    @abstractmethod
+    def begin(self, shown: Shown) -> bool:
+        """Take the images that others are compared with; return whether that can be done."""
+
+    @abstractmethod
+    def note(self, shown: Shown) -> None:
+        """Write how rows differ now, as the next step of the commit."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Let go of all that is held."""
+
+
+class _InMemory(_Images):
+    """Few images, as Arrow tables: no statement of the store's has to be planned to compare."""
+
+    @abstractmethod
+    def _read(self, shown: Shown) -> pa.Table | None: ...
+
+    def begin(self, shown: Shown) -> bool:
+        found = self._read(shown)
+        if found is not None:
+            self._before = found
+        return found is not None
+
+    def note(self, shown: Shown) -> None:
+        after = self._read(shown)
+        assert after is not None
+        self._changes.insert(self._before, after)
+        self._before = after
+
+
+class _Near(_InMemory):
+    """Images of all rows that a test holds for; those that are not touched do not differ."""
+
+    def __init__(self, changes: _Changes, near: str, most: int) -> None:
+        super().__init__(changes)
+        self._near = near
+        self._most = most
+
+    def _read(self, shown: Shown) -> pa.Table | None:
+        found = read_near(self._file, shown, self._near, most=self._most)
+        self._most *= 2  # rows that a turn adds are no reason to stop half way
+        return found
+
+    def end(self) -> None:
+        pass
+
+
+class _Few(_InMemory):
+    """Images of touched rows."""
+
+    def __init__(self, changes: _Changes, touched: Touched) -> None:
+        super().__init__(changes)
+        self._touched = touched
+
+    def _read(self, shown: Shown) -> pa.Table:
+        return read_images(self._file, shown, self._touched)
+
+    def end(self) -> None:
+        self._file.run(f"DROP TABLE {self._touched.name}")
+
+
+class _InStore(_Images):
+    """Images of any number of touched rows, in temporary tables."""
+
+    def __init__(self, changes: _Changes, touched: Touched) -> None:
+        super().__init__(changes)
+        self._touched = touched
+
+    def begin(self, shown: Shown) -> bool:
+        take_images(self._file, shown, self._name("before"), among=self._touched)
+        return True
+
+    def note(self, shown: Shown) -> None:
+        before, after = self._name("before"), self._name("after")
+        take_images(self._file, shown, after, among=self._touched)
+        self._changes.insert_stored(before, after)
+        self._file.run(f"DROP TABLE {before}")
+        self._file.run(f"ALTER TABLE {after} RENAME TO {before.removeprefix('temp.')}")
+
+    def end(self) -> None:
+        for name in (self._name("before"), self._touched.name):
+            self._file.run(f"DROP TABLE {name}")
 
     def _name(self, kind: str) -> str:
-        return f"__{kind}_{self.table.name.encode().hex()}"
+        return f"temp.__{kind}_{_hex(self._changes.table)}"
 
 
-def insert_differences(
-    file: DuckDBFile,
-    name: str,
-    before: str,
-    after: str,
-    *,
-    keys: Sequence[str],
-    columns: Sequence[str],
-    place: tuple[int, int, int],
-) -> int:
-    """Write how two tables of images differ as changes, and return how many rows that is.
-
-    `place` is the commit, the step, and how many changes the commit has already.
-    """
-    commit, step, made = place
-    declared = [column for column in columns if column.startswith("c")]
-    differs = " OR ".join(f"b.{each} IS DISTINCT FROM a.{each}" for each in declared) or "false"
-    # A session that grows is open again, and may look the same otherwise.
-    differs = f"({differs} OR (b._closed AND NOT a._closed))"
-    chosen = [
-        f"CASE WHEN sign < 0 THEN b.{each} ELSE a.{each} END AS {each}"
-        for each in ("_closed", *columns)
-    ]
-    pairs = (
-        f"SELECT sign, {', '.join(chosen)} "
-        f"FROM (SELECT *, true AS __there FROM {before}) b "
-        f"FULL JOIN (SELECT *, true AS __there FROM {after}) a ON {same_keys('b', 'a', keys)} "
-        f"CROSS JOIN (VALUES (-1), (0), (1)) AS signs(sign) "
-        f"WHERE CASE sign WHEN -1 THEN b.__there AND (a.__there IS NULL OR {differs}) "
-        f"WHEN 1 THEN a.__there AND (b.__there IS NULL OR {differs}) "
-        f"ELSE b.__there AND a.__there AND NOT {differs} AND a._closed AND NOT b._closed END"
-    )
-    order = ", ".join([*(each for each in columns if each.startswith("k")), "sign"])
-    found = file.rows(
-        f"INSERT INTO {name} ({META}, {', '.join(columns)}) "
-        f"SELECT {commit}, {step}, {made} + row_number() OVER (ORDER BY {order}), sign, "
-        f"{', '.join(['_closed', *columns])} FROM ({pairs})"
-    )
-    return int(found[0][0])
+def _hex(table: Table) -> str:
+    return table.name.encode().hex()

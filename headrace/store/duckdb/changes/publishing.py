@@ -4,43 +4,62 @@
 `a0`..., `a_closed` and `a_there` the row as it is.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
 
 from headrace.ledger.following import SinkState
 from headrace.schema.relations import Relation
-from headrace.store.duckdb.changes.layout import columns_of, first_table
-from headrace.store.duckdb.changes.shown import Rows, ShownVersion, read_shown, version_at
+from headrace.scratch import calculate
+from headrace.store.base import SinkChanges
+from headrace.store.duckdb.changes.layout import META, columns_of, first_table
+from headrace.store.duckdb.changes.shown import Rows, ShownVersion, version_at
 
-__all__ = ["NetChanges", "net_changes", "net_query"]
+__all__ = ["Asking", "net_changes", "net_query"]
 
 #: Room for the changes of a commit where the order of changes is one number.
 _PLACES = 1 << 36
+#: So many changes that wait are put together in memory, by a query whose plan is kept.
+FEW_ROWS = 8_192
+_BATCH_ROWS = 2_048
 
 
-@dataclass(frozen=True)
-class NetChanges:
-    """A query for net changes; `commit` and `step` say where they stand in the order of all."""
+class Asking(NamedTuple):
+    """How a snapshot is read: for rows, for few rows as a table, and for any number in batches."""
 
-    sql: str
-    commit: int
-    step: int
-    old: Relation
-    new: Relation
-    version: str
-    is_first: bool = False
+    rows: Rows
+    few: Callable[[str], pa.Table]
+    many: Callable[[str], Iterator[pa.RecordBatch]]
+
+    def net(
+        self,
+        sql: str,
+        commit: int,
+        step: int,
+        old: Relation,
+        new: Relation,
+        version: ShownVersion,
+    ) -> SinkChanges:
+        """Return the net changes that a query is for."""
+        return SinkChanges(commit, step, version.version, old, new, partial(self.many, sql))
 
 
-def net_changes(rows: Rows, state: SinkState, head: int) -> Iterator[NetChanges]:
-    """Yield what a sink is to be told up to a commit, in order."""
+def net_changes(
+    asking: Asking, state: SinkState, shown: Sequence[ShownVersion], head: int
+) -> Iterator[SinkChanges]:
+    """Yield what a sink is to be told up to a commit, in order; `shown` are its view's versions."""
     sink = state.sink
-    shown = read_shown(rows, sink.view)
     at = version_at(shown, state.told)
     is_final = state.sink.emit == "final"
     if state.first is not None and at is not None:
         relation = shown[at].relation
         sql = net_query(first_table(state.sink.topic), relation, "true", state.told)
-        yield NetChanges(sql, state.first, 0, relation, relation, shown[at].version, is_first=True)
+        changes = asking.net(sql, state.first, 0, relation, relation, shown[at])
+        yield replace(changes, is_first=True)
     told = state.told
     if at is None:  # readers saw no version of the view yet
         at = 0
@@ -53,33 +72,74 @@ def net_changes(rows: Rows, state: SinkState, head: int) -> Iterator[NetChanges]
                 if before is not None and not sink.has_key(before.relation):
                     before = None  # it was told nothing of rows without its key
                 if sink.has_key(version.relation):
-                    yield from _swap(before, version, is_final=is_final)
+                    yield from _swap(asking, before, version, is_final=is_final)
                 told = version.since
             else:
                 told = version.since - 1
         if sink.has_key(version.relation):
-            yield from _of_version(rows, state, version, told, min(last, head))
+            yield from _of_version(asking, state, version, told, min(last, head))
 
 
 def _of_version(
-    rows: Rows, state: SinkState, version: ShownVersion, told: int, last: int
-) -> Iterator[NetChanges]:
+    asking: Asking, state: SinkState, version: ShownVersion, told: int, last: int
+) -> Iterator[SinkChanges]:
     """Yield the changes of one version in `(told, last]`."""
-    relation, is_final = version.relation, state.sink.emit == "final"
     if last <= told:
         return
+    columns = ", ".join(columns_of(version.relation))
+    between = f"_commit > {told} AND _commit <= {last}"
+    # One more, which tells that there are too many.
+    few = asking.few(
+        f"SELECT {META}, {columns} FROM {version.changes} WHERE {between} LIMIT {FEW_ROWS + 1}"
+    )
+    if few.num_rows <= FEW_ROWS:
+        yield from _of_few(few, state, version, told, last)
+    else:
+        yield from _of_many(asking, state, version, told, last)
+
+
+def _of_few(
+    changes: pa.Table, state: SinkState, version: ShownVersion, told: int, last: int
+) -> Iterator[SinkChanges]:
+    """Yield net changes of changes in memory."""
+    relation, emit = version.relation, state.sink.emit
+    commits, steps = (changes[name].to_numpy() for name in ("_commit", "_step"))
+    if emit == "every":
+        places = [(last, 0, np.ones(len(commits), bool))]
+    elif emit == "final":
+        found = sorted(set(zip(commits.tolist(), steps.tolist(), strict=True)))
+        places = [(at, step, (commits == at) & (steps == step)) for at, step in found]
+    else:
+        places = [(at, 0, commits == at) for at in np.unique(commits).tolist()]
+    # The text is always the same, so commits are counted from the one that was told.
+    since = pa.array(commits - told)
+    changes = changes.set_column(0, "_commit", since)
+    query = net_query("changes", relation, "true", 0, is_final=emit == "final")
+    for commit, step, chosen in places:
+        net = calculate(query, {"changes": changes.filter(pa.array(chosen))})
+        rows = partial(net.to_batches, max_chunksize=_BATCH_ROWS)
+        yield SinkChanges(commit, step, version.version, relation, relation, rows)
+
+
+def _of_many(
+    asking: Asking, state: SinkState, version: ShownVersion, told: int, last: int
+) -> Iterator[SinkChanges]:
+    """Yield net changes that the store puts together, any number of them."""
+    relation, is_final = version.relation, state.sink.emit == "final"
     between = f"_commit > {told} AND _commit <= {last}"
     if state.sink.emit == "every":
         sql = net_query(version.changes, relation, between, told)
-        yield NetChanges(sql, last, 0, relation, relation, version.version)
+        yield asking.net(sql, last, 0, relation, relation, version)
         return
     # Closed rows only: those that are closed and leave in one commit are told of both.
     steps = "_commit, _step" if is_final else "_commit, 0"
-    found = rows(f"SELECT DISTINCT {steps} FROM {version.changes} WHERE {between} ORDER BY ALL", [])
+    found = asking.rows(
+        f"SELECT DISTINCT {steps} FROM {version.changes} WHERE {between} ORDER BY ALL", []
+    )
     for commit, step in found:
         condition = f"_commit = {commit}" + (f" AND _step = {step}" if is_final else "")
         sql = net_query(version.changes, relation, condition, told, is_final=is_final)
-        yield NetChanges(sql, commit, step, relation, relation, version.version)
+        yield asking.net(sql, commit, step, relation, relation, version)
 
 
 def net_query(
@@ -125,22 +185,22 @@ def net_query(
 
 
 def _swap(
-    before: ShownVersion | None, after: ShownVersion, *, is_final: bool
-) -> Iterator[NetChanges]:
+    asking: Asking, before: ShownVersion | None, after: ShownVersion, *, is_final: bool
+) -> Iterator[SinkChanges]:
     """Yield the changes of a swap between versions whose key or columns differ."""
     condition = f"_commit = {after.since}" + (" AND _closed" if is_final else "")
     old = after.relation if before is None else before.relation
     if before is None:
         sql = _one_sided(after, condition, old, "a")
-        yield NetChanges(sql, after.since, 0, old, after.relation, after.version)
+        yield asking.net(sql, after.since, 0, old, after.relation, after)
     elif before.relation.key == after.relation.key:
         sql = _both_sided(before, after, condition)
-        yield NetChanges(sql, after.since, 0, old, after.relation, after.version)
+        yield asking.net(sql, after.since, 0, old, after.relation, after)
     else:
         sql = _one_sided(before, condition, after.relation, "b")
-        yield NetChanges(sql, after.since, 0, old, after.relation, after.version)
+        yield asking.net(sql, after.since, 0, old, after.relation, after)
         sql = _one_sided(after, condition, old, "a")
-        yield NetChanges(sql, after.since, 1, old, after.relation, after.version)
+        yield asking.net(sql, after.since, 1, old, after.relation, after)
 
 
 def _side(relation: Relation, side: str) -> list[str]:

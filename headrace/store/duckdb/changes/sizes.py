@@ -2,6 +2,9 @@
 
 from collections.abc import Collection
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from headrace.errors import MergeFailed
 from headrace.ledger.following import SinkEntry, relation_of
 from headrace.log.base import MAX_RECORD_BYTES
@@ -12,7 +15,7 @@ from headrace.schema.relations import Relation
 from headrace.schema.types import DataType, parse_type
 from headrace.store.duckdb.file import DuckDBFile
 
-__all__ = ["SOURCE_BYTES", "check_sizes", "row_bytes"]
+__all__ = ["SOURCE_BYTES", "are_small", "check_sizes", "row_bytes"]
 
 #: The most that an envelope says of where a change comes from.
 SOURCE_BYTES = 1_024
@@ -34,6 +37,18 @@ def row_bytes(relation: Relation) -> str:
     return " + ".join([str(fixed), *texts])
 
 
+def are_small(rows: pa.Table, relation: Relation) -> bool:
+    """Whether no row of changes can be too large for a record, as the longest texts tell."""
+    parts = [(f"k{at}", each.type.kind) for at, each in enumerate(relation.key)]
+    parts += [(f"c{at}", each.type.kind) for at, each in enumerate(relation.columns)]
+    texts = [name for name, kind in parts if kind in ("STRING", "BINARY")]
+    if any(kind not in _FIXED for name, kind in parts if name not in texts):
+        return False  # how long a nested value is as JSON, the store has to say
+    longest = sum(pc.max(pc.binary_length(rows[name])).as_py() or 0 for name in texts)
+    held = 24 + 8 * len(parts) + longest
+    return 2 * (_LARGEST_FACTOR * held + _named_bytes(relation)) + SOURCE_BYTES <= MAX_RECORD_BYTES
+
+
 def check_sizes(
     file: DuckDBFile, table: Table, changes: str, commit: int, sinks: Collection[SinkEntry]
 ) -> None:
@@ -43,12 +58,11 @@ def check_sizes(
     """
     relation = relation_of(table)
     sinks = [sink for sink in sinks if sink.has_key(relation)]
-    columns = [("_key", each) for each in relation.key] + [("", each) for each in relation.columns]
-    if all(each.type.kind in _FIXED for _, each in columns) or not sinks:
+    columns = [*relation.key, *relation.columns]
+    if all(each.type.kind in _FIXED for each in columns) or not sinks:
         return
     rows = f"FROM {changes} WHERE _commit = {commit} AND _sign > 0"
-    names = sum(len(each.name.encode()) + 4 for _, each in columns)
-    most = f"{_LARGEST_FACTOR} * ({row_bytes(relation)}) + {names + _FIXED_BYTES * len(columns)}"
+    most = f"{_LARGEST_FACTOR} * ({row_bytes(relation)}) + {_named_bytes(relation)}"
     suspect = f"2 * ({most}) + {SOURCE_BYTES} > {MAX_RECORD_BYTES}"
     if not file.rows(f"SELECT 1 {rows} AND {suspect} LIMIT 1"):
         return
@@ -77,6 +91,12 @@ def check_sizes(
                 f"list with collect_list(x, 100); or drop the sink, and the view goes on as it is.",
                 view=table.view,
             )
+
+
+def _named_bytes(relation: Relation) -> int:
+    """Return the most that names, numbers and times of a row take as JSON."""
+    columns = [*relation.key, *relation.columns]
+    return sum(len(each.name.encode()) + 4 + _FIXED_BYTES for each in columns)
 
 
 def _length(name: str, type: DataType) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from headrace.ledger.following import relation_of
 from headrace.plan.tables import Table
 from headrace.schema.relations import Relation
+from headrace.store.duckdb.changes.differing import insert_differences
 from headrace.store.duckdb.changes.images import images, take_images
 from headrace.store.duckdb.changes.layout import (
     META,
@@ -18,7 +19,6 @@ from headrace.store.duckdb.changes.layout import (
     create_changes,
     rows_view,
 )
-from headrace.store.duckdb.changes.making import insert_differences
 from headrace.store.duckdb.changes.shown import ShownVersion, read_shown
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.reading import live

@@ -16,7 +16,7 @@ from headrace.store.base import ROW, Evaluate
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import GROUP, physical, quote
 from headrace.store.duckdb.tables.reading import live
-from headrace.store.duckdb.tables.touching import find_touched, key_names, range_of
+from headrace.store.duckdb.tables.touching import Touched, find_touched, key_names, range_of
 
 __all__ = ["Evaluating"]
 
@@ -27,12 +27,10 @@ class Evaluating:
     def __init__(self, file: DuckDBFile, deltas: Mapping[Table, Sequence[pa.Table]]) -> None:
         self._file = file
         self._touched = {
-            table: f"temp.__evaluated{number}"
+            table: find_touched(file, table, found, f"temp.__evaluated{number}")
             for number, (table, found) in enumerate(deltas.items())
             if table.evaluated and any(delta.num_rows for delta in found)
         }
-        for table, into in self._touched.items():
-            find_touched(file, table, deltas[table], into)
 
     def write(self, evaluate: Evaluate | None) -> None:
         """Let touched rows be evaluated, and keep what comes of it. MergeFailed."""
@@ -43,15 +41,15 @@ class Evaluating:
             for table, values in evaluate(rows).items():
                 self._write(table, values)
         for touched in self._touched.values():
-            self._file.run(f"DROP TABLE {touched}")
+            self._file.run(f"DROP TABLE {touched.name}")
 
-    def _read(self, table: Table, touched: str) -> pa.Table:
+    def _read(self, table: Table, touched: Touched) -> pa.Table:
         shown = live(table)
         inputs = [
             f"CAST(({shown.references[name]}) AS {type.duckdb}) AS {quote(name)}"
             for name, type in table.evaluated_inputs.items()
         ]
-        among = range_of(self._file, table, touched)
+        among = range_of(table, touched)
         keys = zip(shown.keys, key_names(table), strict=False)
         same = [f"{GROUP}.{quote(key)} IS NOT DISTINCT FROM x.{name}" for key, name in keys]
         schema = pa.schema([(name, type.arrow) for name, type in table.evaluated_inputs.items()])
@@ -59,7 +57,7 @@ class Evaluating:
         found = self._file.table(
             f"SELECT {', '.join([f'__place AS {ROW}', *inputs])} "
             f"FROM (SELECT *, rowid AS __place FROM {physical(table.name)}{among}) AS {GROUP} "
-            f"SEMI JOIN {touched} AS x ON {' AND '.join(same) or 'true'}"
+            f"SEMI JOIN {touched.name} AS x ON {' AND '.join(same) or 'true'}"
         )
         return found.cast(schema)
 

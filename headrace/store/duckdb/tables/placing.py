@@ -6,8 +6,11 @@ microseconds where they are numbers. `watermark` is SQL for W as a TIMESTAMPTZ.
 
 # ruff: noqa: ARG002 (what one placement has to know of a row, another one does not)
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import singledispatch
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.model.windows import DAY_US
 from headrace.plan.tables import Table
@@ -27,7 +30,7 @@ from headrace.time.placement import (
 
 __all__ = ["Placing", "placing_of"]
 
-#: From when to when the rows of a delta reach, the gap around them included.
+#: From when to when: what the rows of a delta reach, the gap around them included.
 Span = tuple[int, int]
 #: The least and the greatest of some keys, as texts.
 Reach = tuple[str, str]
@@ -83,6 +86,14 @@ class Placing:
         """Return a query for the keys of the rows that a delta changes."""
         return f"SELECT DISTINCT {', '.join(self.keys(table)) or '1 AS __all'} FROM {delta}"
 
+    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> str | None:
+        """Return a test for rows near those that a delta changes, or whose windows end in spans.
+
+        It holds for all of these and, where windows are alike, for few others. In terms of columns
+        that grow: DuckDB skips the rows of other times. None: there is no such test.
+        """
+        return "true"
+
     def closed(self, watermark: str) -> str:
         """Return the test whether a row is closed."""
         return "false"
@@ -116,6 +127,12 @@ class _Records(Placing):
 
     def touched(self, table: Table, delta: str, span: Span) -> str:
         return f"SELECT {', '.join(self.keys(table))} FROM {delta}"
+
+    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> str | None:
+        if delta is None:
+            return "false"
+        low, high = _bounds(delta, self.growing)
+        return f"{self.growing} BETWEEN {low} AND {high}"
 
     def closed(self, watermark: str) -> str:
         return "true"
@@ -160,8 +177,25 @@ class _Timed(Placing):
 
 class _Windows(_Timed):
     def __init__(self, placement: InWindow) -> None:
+        self._cut = placement.window
         self._size_us = placement.window.size
         self._keeps_ends = placement.window.zone is not None
+
+    def ending(self, table: Table, before_us: int, after_us: int) -> str | None:
+        # Most turns are shorter than a window: that none ends costs no statement then.
+        first, last = self._cut.ending(before_us, after_us)
+        return None if first > last else super().ending(table, before_us, after_us)
+
+    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> str | None:
+        if self._keeps_ends and ends:
+            return None  # where such a window begins is no arithmetic
+        starts = [(before + 1 - self._size_us, after - self._size_us) for before, after in ends]
+        if delta is not None:
+            starts.append(_bounds(delta, "window_start"))
+        if not starts:
+            return "false"
+        low, high = min(low for low, _ in starts), max(high for _, high in starts)
+        return f"window_start BETWEEN {_instant(low)} AND {_instant(high)}"
 
     def _end(self) -> str:
         return (
@@ -188,6 +222,9 @@ class _Windows(_Timed):
 class _Panes(_Timed):
     combines_items = True
     growing = "number"
+
+    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> str | None:
+        return None  # rows are made of panes, and which ones is not for a test to say
 
     def __init__(self, placement: InPanes) -> None:
         self._cut = placement.window
@@ -256,6 +293,17 @@ class _Sessions(_Timed):
         selected = ", ".join(f"o.{key}" for key in self.keys(table))
         return f"{super().touched(table, delta, span)} UNION SELECT {selected} {near}"
 
+    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> str | None:
+        # All that is within the gap of a piece: it becomes one with these.
+        times = [(before + 1 - self._gap_us, after - self._gap_us) for before, after in ends]
+        if delta is not None:
+            first, last = _bounds(delta, "first_time"), _bounds(delta, "last_time")
+            times.append((first[0] - self._gap_us, last[1] + self._gap_us))
+        if not times:
+            return "false"
+        low, high = min(low for low, _ in times), max(high for _, high in times)
+        return f"(last_time >= {_instant(low)} AND first_time <= {_instant(high)})"
+
     def last_end(self) -> str:
         return f"epoch_us(max(last_time)) + {self._gap_us}"
 
@@ -294,6 +342,16 @@ class _Sessions(_Timed):
 
     def _closing_column(self) -> tuple[str, int]:
         return "last_time", self._gap_us
+
+
+def _bounds(delta: pa.Table, column: str) -> tuple[int, int]:
+    """Return the least and the greatest of a column of rows, times in microseconds."""
+    bounds = pc.min_max(delta[column].cast(pa.int64())).as_py()
+    return bounds["min"], bounds["max"]
+
+
+def _instant(us: int) -> str:
+    return f"make_timestamptz({us})"
 
 
 @singledispatch

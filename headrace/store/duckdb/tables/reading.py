@@ -11,6 +11,7 @@ from headrace.store.duckdb.expressions.failing import Asked, Names, ask
 from headrace.store.duckdb.tables.finals import final_fails, final_text, items_fail, items_text
 from headrace.store.duckdb.tables.names import GROUP, quote, watermark_of
 from headrace.store.duckdb.tables.placing import Placing, placing_of
+from headrace.time.clocks import NEVER
 
 __all__ = ["Shown", "live", "shown_at"]
 
@@ -176,4 +177,6 @@ def live(table: Table) -> Shown:
 
 def shown_at(table: Table, watermark_us: int) -> Shown:
     """Return a table with its rows closed as they are when W is this."""
+    if watermark_us == NEVER:
+        return Shown(table, "CAST(NULL AS TIMESTAMPTZ)")
     return Shown(table, f"make_timestamptz({watermark_us})")

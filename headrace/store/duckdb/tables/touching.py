@@ -4,6 +4,8 @@ Such a table has the columns `__r0`, `__r1`, ... that tell rows apart.
 """
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -14,69 +16,79 @@ from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.sessions import span_us
 
 __all__ = [
+    "Touched",
     "find_touched",
     "key_names",
     "keys_of",
+    "measure_keys",
     "range_of",
     "same_keys",
     "source_among",
 ]
 
 
-# A delta of fewer rows is less than a row group: what is inserted behind it is seen, too.
-_SURELY_SEEN = 50_000
+class Touched(NamedTuple):
+    """A table of keys: its name, how many rows it has, and where the keys that grow reach.
 
-
-def find_touched(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table], into: str) -> None:
-    """Make a temporary table of the keys of the rows that deltas change; some stand there twice."""
-    placing, keys = placing_of(table), keys_of(table)
-    file.run(f"CREATE TEMP TABLE {into} AS SELECT {keys} FROM {placing.source(table)} LIMIT 0")
-    largest = max((delta.num_rows for delta in deltas), default=0)
-    if not 0 < largest < _SURELY_SEEN or table.placement.overlaps:
-        _make_fillable(file, into)
-    for delta in deltas:
-        if not delta.num_rows:
-            continue
-        span = span_us(delta, table.placement.gap_us) if placing.chains else (0, 0)
-        with file.registered("__delta", delta) as name:
-            found = placing.touched(table, name, span)
-            file.run(f"INSERT INTO {into} SELECT {keys} FROM ({found})")
-
-
-def _make_fillable(file: DuckDBFile, name: str) -> None:
-    """Let a table that a transaction made be filled in that transaction, and then read.
-
-    Once DuckDB 2.0.0 has inserted no rows into it, by INSERT or CREATE TABLE AS, the transaction
-    does not see what a parallel INSERT adds, if that is more than a row group: 122,880 rows.
+    `reach` has the least and the greatest of them as texts; None: there are none.
     """
-    if not file.rows(f"FROM {name} LIMIT 1"):
-        file.run(f"INSERT INTO {name} DEFAULT VALUES")
-        file.run(f"DELETE FROM {name}")
+
+    name: str
+    rows: int
+    reach: tuple[str, str] | None
 
 
-def source_among(file: DuckDBFile, table: Table, among: str) -> str:
-    """Return a relation as what the rows are read from, of those whose keys a table has.
+def find_touched(
+    file: DuckDBFile,
+    table: Table,
+    deltas: Sequence[pa.Table],
+    into: str,
+    *,
+    moved: Sequence[str] = (),
+) -> Touched:
+    """Make a temporary table of the keys of the rows that deltas change; some stand there twice.
 
-    That table is as `find_touched` makes it. The relation costs what these rows do, not all.
+    `moved` are relations of rows that change besides.
+    """
+    placing, keys = placing_of(table), keys_of(table)
+    parts = [f"SELECT {keys} FROM {each}" for each in moved]
+    with ExitStack() as held:
+        if rows := [each for each in deltas if each.num_rows]:
+            delta = pa.concat_tables(rows)
+            span = span_us(delta, table.placement.gap_us) if placing.chains else (0, 0)
+            name = held.enter_context(file.registered("__delta", delta))
+            parts.append(f"SELECT {keys} FROM ({placing.touched(table, name, span)})")
+        # One statement, with nothing inserted later: once DuckDB 2.0.0 has put no rows into a table
+        # that a transaction made, the transaction does not see what a parallel INSERT adds to it,
+        # if that is more than a row group.
+        none = f"SELECT {keys} FROM {placing.source(table)} LIMIT 0"
+        file.run(f"CREATE TEMP TABLE {into} AS {' UNION ALL '.join(parts) or none}")
+    return measure_keys(file, table, into)
+
+
+def measure_keys(file: DuckDBFile, table: Table, name: str) -> Touched:
+    """Return what a table of keys holds.
+
+    The reach is for literals in a statement: by that range DuckDB skips the rows of other times.
     """
     placing = placing_of(table)
-    if placing.growing is None:
-        return placing.source_among(table, among, None)
-    reach = _reach(file, table, placing.growing, among)
-    if reach is None:
-        return f"(SELECT * FROM {placing.source(table)} LIMIT 0)"
-    return placing.source_among(table, among, reach)
+    ends = ["NULL", "NULL"]
+    if placing.growing is not None:
+        at = placing.keys(table).index(placing.growing)
+        ends = [f"CAST({end}(__r{at}) AS VARCHAR)" for end in ("min", "max")]
+    [(rows, low, high)] = file.rows(f"SELECT count(*), {', '.join(ends)} FROM {name}")
+    return Touched(name, rows, None if low is None else (low, high))
 
 
-def _reach(file: DuckDBFile, table: Table, growing: str, among: str) -> tuple[str, str] | None:
-    """Return the least and the greatest of the key that grows, as texts; None: there is no row.
+def source_among(table: Table, among: Touched) -> str:
+    """Return a relation as what the rows are read from, of those whose keys a table has.
 
-    As literals in a statement: by that range DuckDB skips the rows of other times.
+    The relation costs what these rows do, not all.
     """
-    at = placing_of(table).keys(table).index(growing)
-    ends = [f"CAST({end}(__r{at}) AS VARCHAR)" for end in ("min", "max")]
-    [(low, high)] = file.rows(f"SELECT {', '.join(ends)} FROM {among}")
-    return None if low is None else (low, high)
+    placing = placing_of(table)
+    if placing.growing is not None and among.reach is None:
+        return f"(SELECT * FROM {placing.source(table)} LIMIT 0)"
+    return placing.source_among(table, among.name, among.reach)
 
 
 def key_names(table: Table) -> list[str]:
@@ -92,16 +104,15 @@ def keys_of(table: Table) -> str:
     return ", ".join(f"{quote(key)} AS __r{at}" for at, key in enumerate(keys))
 
 
-def range_of(file: DuckDBFile, table: Table, touched: str) -> str:
+def range_of(table: Table, touched: Touched) -> str:
     """Return a WHERE clause: a literal range of time around touched rows. DuckDB skips all else."""
-    placing = placing_of(table)
-    if placing.growing is None:
+    growing = placing_of(table).growing
+    if growing is None:
         return ""
-    reach = _reach(file, table, placing.growing, touched)
-    if reach is None:
+    if touched.reach is None:
         return " WHERE false"
-    low, high = reach
-    return f" WHERE {quote(placing.growing)} BETWEEN '{low}' AND '{high}'"
+    low, high = touched.reach
+    return f" WHERE {quote(growing)} BETWEEN '{low}' AND '{high}'"
 
 
 def same_keys(one: str, other: str, keys: Sequence[str]) -> str:

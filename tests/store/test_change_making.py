@@ -1,0 +1,77 @@
+"""However few or many rows a turn touches, its changes are the same.
+
+Method: the same random turns and swaps go to stores that compare rows in their three ways: all rows
+of a time in memory, touched rows in memory, and touched rows in the store.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from soaking import seeded, times
+
+from headrace.ledger.following import ChangeLimits, Followers
+from headrace.store.duckdb.changes import making
+from headrace.store.duckdb.changes.keeping import ChangeKeeping
+from headrace.store.duckdb.changes.shown import read_shown
+from headrace.store.duckdb.store import DuckDBStore
+from headrace.testing.store.changing import PLACEMENTS, History
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def near(_: pytest.MonkeyPatch) -> None:
+    """Leave everything as it is."""
+
+
+def few(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ChangeKeeping, "_may_be_near", lambda *_: False)
+
+
+def stored(patch: pytest.MonkeyPatch) -> None:
+    few(patch)
+    patch.setattr(making, "FEW_ROWS", -1)
+
+
+def crowded(patch: pytest.MonkeyPatch) -> None:
+    """Let times have room for few rows, so that what is near is tried and given up."""
+    patch.setattr(making, "_NEAR_ROWS", 0)
+    patch.setattr(making, "_NEAR_FACTOR", 1)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", PLACEMENTS)
+def test_changes_do_not_depend_on_how_they_are_found(tmp_path: Path, kind: str) -> None:
+    for case in range(times(1)):
+        found = {
+            way.__name__: played(tmp_path / f"{case}_{way.__name__}.duckdb", way, kind, case)
+            for way in (near, few, stored, crowded)
+        }
+        expected = found.pop("stored")
+        assert len(expected) > 5, "hardly anything changes"
+        for way, changes in found.items():
+            assert changes == expected, way
+
+
+def played(path: Path, way: Patch, kind: str, case: int) -> list[Any]:
+    """Return all changes of a history of turns and swaps."""
+    store = DuckDBStore(path)
+    with pytest.MonkeyPatch.context() as patch:
+        way(patch)
+        history = History(store, kind, seeded(case))
+        history.turn()
+        followers = Followers((), frozenset({"hits"}), ChangeLimits(1_000, 1 << 40))
+        store.set_followers(history.epoch, followers, {"hits": history.table})
+        for _ in range(20):
+            if history.draw.random() < 0.1:
+                history.swap(wide=history.draw.random() < 0.5)
+            else:
+                history.turn()
+    with store.open() as snapshot:
+        shown = read_shown(snapshot._fetch, "hits")
+        changes = [
+            snapshot._fetch(f"FROM {each.changes} ORDER BY _commit, _step, _row") for each in shown
+        ]
+    store.close()
+    return [row for of_version in changes for row in of_version]
