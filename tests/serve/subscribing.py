@@ -11,7 +11,7 @@ import httpx
 
 from headrace.client import Client, Fold, Message
 from headrace.client.messages import parse_message
-from headrace.errors import TokenRefused, Unreachable
+from headrace.errors import EngineError, TokenRefused, Unreachable
 from headrace.serve.http.values import answer_to_json
 from headrace.store.base import Store
 from serve.serving import READ
@@ -47,6 +47,7 @@ class Subscriber(threading.Thread):
         self.resets = 0
         self.failure: BaseException | None = None
         self._leaves = threading.Event()
+        self._away_seconds = 0.0
         self._stops = threading.Event()
 
     def run(self) -> None:
@@ -55,8 +56,10 @@ class Subscriber(threading.Thread):
                 for message in self.listen():
                     self.take(message)
                     if self._leaves.is_set() or self._stops.is_set():
-                        self._leaves.clear()
                         break
+                if self._leaves.is_set():
+                    self._leaves.clear()
+                    self._stops.wait(self._away_seconds)
         except Exception as error:  # noqa: BLE001 - told to who waits
             self.failure = error
 
@@ -79,7 +82,9 @@ class Subscriber(threading.Thread):
             finally:
                 stream.close()  # type: ignore[attr-defined]
 
-    def leave(self) -> None:
+    def leave(self, seconds: float) -> None:
+        """Go away at the next message, for so long."""
+        self._away_seconds = seconds
         self._leaves.set()
 
     def stop(self) -> None:
@@ -123,3 +128,6 @@ class EventSubscriber(Subscriber):
             time.sleep(0.05)
         except TokenRefused:
             self.fold = Fold()
+        except EngineError as error:
+            if "further behind than" not in str(error):  # the ring is small: it comes back
+                raise

@@ -30,12 +30,19 @@ class Play:
         self.draw = draw
         self.store: Store = DuckDBStore(folder / "store.duckdb")
         self.history = History(self.store, kind, draw)
+        for _ in range(3):
+            self.history.turn()
         self.at: dict[int, Rows] = {}
         self.note()
         self.serve(0)
 
     def serve(self, port: int) -> None:
-        self._serving = serving(self.store, self.folder, port=port, progress_seconds=0.5)
+        bounds = {
+            "progress_seconds": 0.5,
+            "page_rows": self.draw.choice([2, 7, 1_000]),
+            "ring_bytes": self.draw.choice([5_000, 8 << 20]),
+        }
+        self._serving = serving(self.store, self.folder, port=port, **bounds)
         self.server: Server = self._serving.__enter__()
 
     def note(self) -> None:
@@ -86,7 +93,7 @@ def play(folder: Path, kind: str, draw: random.Random) -> None:
         for _ in range(STEPS):
             game.step()
             if draw.random() < 0.2:
-                draw.choice(subscribers).leave()
+                draw.choice(subscribers).leave(draw.choice([0.0, 0.2, 1.0]))
             if draw.random() < 0.3:
                 time.sleep(draw.choice([0.01, 0.05]))
             if draw.random() < 0.1:

@@ -75,8 +75,6 @@ class Following:
 
         ViewNotFound, UsageError, TokenRefused, TokenTooOld, EngineBusy, QueryRefused.
         """
-        if self._is_stopping:
-            raise Stopping
         if self.subscribers >= self.limits.max_subscribers:
             raise EngineBusy(
                 f"{self.limits.max_subscribers} subscriptions are open already, which is the most; "
@@ -85,6 +83,8 @@ class Following:
         self.subscribers += 1
         try:
             hub = await self._hub(view)
+            if self._is_stopping:
+                raise Stopping  # the hub may have begun after all others were told
             owner = object()
             hub.enter(owner)
             subscription = Subscription(

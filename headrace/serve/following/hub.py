@@ -21,7 +21,7 @@ from headrace.errors import HeadraceError, StoreError, TokenRefused
 from headrace.ledger.following import Page, Token
 from headrace.serve.commits import Commits
 from headrace.serve.following.leases import Leases
-from headrace.serve.following.messages import MAX_PAGE_BYTES, MAX_PAGE_ROWS, Message, progress
+from headrace.serve.following.messages import Message, progress
 from headrace.serve.following.ring import Item, Ring
 from headrace.serve.following.shapes import Shape
 from headrace.serve.reading.positions import position_of
@@ -43,6 +43,8 @@ class FollowLimits:
     """The bounds of subscriptions."""
 
     max_subscribers: int = 500
+    page_rows: int = 1_000  # of a message
+    page_bytes: int = 1 << 20  # of its rows in Arrow; as JSON they are a few times as many
     ring_bytes: int = 8 << 20  # of each view
     drain_seconds: float = 10.0  # that a socket may take no bytes
     progress_seconds: float = 5.0
@@ -172,7 +174,10 @@ class Hub:
     def _read(self, shapes: list[Shape]) -> tuple[list[Item], Token, bool]:
         with self._store.open() as snapshot:
             page = snapshot.changes(
-                self.view, self._token, max_rows=MAX_PAGE_ROWS, max_bytes=MAX_PAGE_BYTES
+                self.view,
+                self._token,
+                max_rows=self._limits.page_rows,
+                max_bytes=self._limits.page_bytes,
             )
             told = progress_of(snapshot, self._topics, self.view, page) if page.at_head else None
         self.leases.move(page.token)

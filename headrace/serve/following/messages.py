@@ -23,10 +23,6 @@ from headrace.serve.reading.positions import position_text
 
 __all__ = ["Message", "changes", "error", "no_rows", "progress", "reset", "snapshot_pages"]
 
-#: Of a message's rows, in Arrow; as JSON they are a few times as many.
-MAX_PAGE_BYTES = 1 << 20
-MAX_PAGE_ROWS = 1_000
-
 
 class Message(NamedTuple):
     """One message: its type, the token to go on after (where it has one), and its JSON."""
@@ -104,12 +100,12 @@ def error(name: str, message: str) -> Message:
     return _message("error", None, {"error": name, "message": message})
 
 
-def snapshot_pages(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+def snapshot_pages(batches: Iterator[pa.RecordBatch], max_bytes: int) -> Iterator[pa.Table]:
     """Yield batches of rows as pages that are no larger than a message may be."""
     for batch in batches:
         rows = pa.Table.from_batches([batch])
         fit = rows.num_rows
-        if rows.nbytes > MAX_PAGE_BYTES:
-            fit = max(1, rows.num_rows * MAX_PAGE_BYTES // rows.nbytes)
+        if rows.nbytes > max_bytes:
+            fit = max(1, rows.num_rows * max_bytes // rows.nbytes)
         for at in range(0, rows.num_rows, fit or 1):
             yield rows.slice(at, fit)

@@ -25,23 +25,28 @@ class Spool:
     """All rows of a shape. QueryRefused: they are more than may be kept, or take too long."""
 
     def __init__(
-        self, snapshot: Snapshot, view: str, shape: Shape, *, max_bytes: int, max_seconds: float
+        self,
+        snapshot: Snapshot,
+        view: str,
+        shape: Shape,
+        *,
+        page_bytes: int,
+        max_bytes: int,
+        max_seconds: float,
     ) -> None:
         self._file: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115 - `close`
         self.rows = 0
         try:
-            self._write(snapshot, view, shape, max_bytes, max_seconds)
+            batches = snapshot.keyed_batches(view, shape.selection, max_seconds=max_seconds)
+            self._write(view, snapshot_pages(batches, page_bytes), max_bytes)
         except BaseException:
             self._file.close()
             raise
 
-    def _write(
-        self, snapshot: Snapshot, view: str, shape: Shape, max_bytes: int, max_seconds: float
-    ) -> None:
+    def _write(self, view: str, pages: Iterator[pa.Table], max_bytes: int) -> None:
         writer, size = None, 0
         options = pa.ipc.IpcWriteOptions(compression="lz4")
-        batches = snapshot.keyed_batches(view, shape.selection, max_seconds=max_seconds)
-        for page in snapshot_pages(batches):
+        for page in pages:
             if writer is None:
                 writer = pa.ipc.new_stream(self._file, page.schema, options=options)
             size += page.nbytes

@@ -17,7 +17,7 @@ import pyarrow as pa
 from headrace.ledger.following import Page, Token
 from headrace.serve.following import messages
 from headrace.serve.following.hub import FollowLimits, Hub, progress_of
-from headrace.serve.following.messages import MAX_PAGE_BYTES, MAX_PAGE_ROWS, Message
+from headrace.serve.following.messages import Message
 from headrace.serve.following.ring import Item, place
 from headrace.serve.following.shapes import Shape, shape_of
 from headrace.serve.following.spool import Spool
@@ -131,6 +131,7 @@ class Subscription:
                     snapshot,
                     view,
                     shape,
+                    page_bytes=self._limits.page_bytes,
                     max_bytes=self._limits.max_snapshot_bytes,
                     max_seconds=self._limits.max_snapshot_seconds,
                 )
@@ -177,7 +178,10 @@ class Subscription:
         """Return a page behind a token, and what is sent of it. For a thread."""
         with self._store.open() as snapshot:
             page = snapshot.changes(
-                self._hub.view, token, max_rows=MAX_PAGE_ROWS, max_bytes=MAX_PAGE_BYTES
+                self._hub.view,
+                token,
+                max_rows=self._limits.page_rows,
+                max_bytes=self._limits.page_bytes,
             )
             told: list[Message] = []
             if page.at_head:
@@ -193,10 +197,10 @@ class Subscription:
 
     async def _shared(self) -> AsyncIterator[Message]:
         """Yield what all get, until the columns are others."""
-        ring = self._hub.ring
-        assert self._token is not None
-        number = ring.after(self._token)
-        is_first = True
+        ring, start = self._hub.ring, self._token
+        assert start is not None
+        number = ring.after(start)
+        stands_within = True  # an item, perhaps: it has had all up to the start
         while True:
             await self._hub.more(number)
             item = ring.get(number)
@@ -207,26 +211,30 @@ class Subscription:
                     f"while."
                 )
             number += 1
+            # The hub may come to the start only now, by several items.
+            if place(item.token) <= place(start) and item.progress is None:
+                continue
+            if place(item.token) < place(start):
+                continue
             if item.reset:
                 return
-            message = await self._message(item, is_first=is_first)
-            is_first = is_first and item.rows is None
+            if item.rows is None:
+                message = item.progress
+            else:
+                message = await self._message(item, start.commit if stands_within else None)
+                stands_within = False
             self._token = item.token
             if message is not None:
                 yield message
 
-    async def _message(self, item: Item, *, is_first: bool) -> Message | None:
-        """Return what a subscriber gets of an item; of the first one only what it has not had."""
-        shape, token = self._shape, self._token
+    async def _message(self, item: Item, commit: int | None) -> Message | None:
+        """Return what a subscriber gets of an item, or of what is behind a commit."""
+        shape = self._shape
         assert shape is not None
-        assert token is not None
-        if item.rows is None:
-            return item.progress if place(item.token) >= place(token) else None
-        if not is_first and shape in item.encoded:
+        if commit is None and shape in item.encoded:
             return item.encoded[shape]
-        # All of an item is behind the token, unless it is the first one.
-        commit = token.commit if is_first else -1
-        return await self._hub.in_thread(lambda: item.encode_after(shape, commit))
+        after = -1 if commit is None else commit
+        return await self._hub.in_thread(lambda: item.encode_after(shape, after))
 
     def close_spool(self) -> None:
         """Forget the rows of a snapshot."""

@@ -81,6 +81,8 @@ async def _send_all(
             try:
                 async with asyncio.timeout(drain_seconds):
                     await send(message)
+                # A send that finds room does not wait: let others in, who left among them.
+                await asyncio.sleep(0)
             except TimeoutError:
                 told = messages.error(
                     "TooSlow",
