@@ -26,10 +26,11 @@ def write_view(snapshot: Snapshot, sink: BinaryIO, view: str) -> None:
     if not found:
         raise QueryRefused(explain_missing(view, snapshot))
     table = found[0]
+    positions = read_positions(snapshot, snapshot.shown())
     metadata = {
         VIEW: table.name.encode(),
         COMMIT: str(snapshot.commits()).encode(),
-        POSITION: position_text(of_table(table.name, read_positions(snapshot))).encode(),
+        POSITION: position_text(of_table(table.name, positions)).encode(),
     }
     with (
         snapshot.public_rows(table.name, [column.name for column in table.columns]) as rows,

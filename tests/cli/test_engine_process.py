@@ -73,6 +73,25 @@ def test_queries_go_to_the_running_engine(headrace: Run, engine: EngineProcess) 
         assert headrace("sql", statement, "-p", engine.folder).code == 2
 
 
+def test_a_query_of_the_running_engine_runs_in_another_process_and_says_its_position(
+    headrace: Run, engine: EngineProcess, tmp_path: Path
+) -> None:
+    address = engine.address
+    headers = {"Authorization": f"Bearer {address['token']}"}
+    question = {"sql": "SELECT count(*) AS n FROM spend_per_minute"}
+    answer = httpx.post(f"{address['url']}/sql", json=question, headers=headers, trust_env=False)
+    told = answer.json()
+    assert told["commit"] > 0
+    assert told["positions"]["spend_per_minute"].startswith("payments/0@")
+    missing = headrace("sql", "FROM headrace.units", "-p", engine.folder)
+    assert missing.code == 2
+    assert missing.err.startswith('error: there is no table "headrace.units"; there are: spend_')
+    file = tmp_path / "spend.csv"
+    exported = headrace("export", "spend_per_minute", "-o", file, "-p", engine.folder, "--json")
+    assert exported.rows[0]["rows"] == told["rows"][0][0]
+    assert len(file.read_text().splitlines()) == told["rows"][0][0] + 1
+
+
 def test_only_the_token_opens_the_engine(engine: EngineProcess) -> None:
     address = engine.address
     for token, status in ((address["token"], 200), (address["token"][:-1], 401), ("x", 401)):

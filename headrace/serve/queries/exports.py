@@ -92,6 +92,7 @@ class Exports:
         self._shared = shared
         self._kept_seconds = kept_seconds
         self._exporting = threading.Lock()
+        self._sizes: dict[str, int] = {}  # of the last export of each table
         self._lock = threading.Lock()  # of what follows
         self._known: Known | None = None
         self._kept: list[_File] = []  # all of the commit of `_known`
@@ -113,7 +114,7 @@ class Exports:
         if before is not None and is_same and before.commit == commit:
             return before
         tables = before.tables if before is not None and is_same else snapshot.public_tables()
-        known = Known(commit, shown, tables, read_positions(snapshot))
+        known = Known(commit, shown, tables, read_positions(snapshot, shown))
         with self._lock:
             if self._known is None or self._known.commit <= commit:
                 self._known = known
@@ -134,12 +135,14 @@ class Exports:
         no time is left. StoreError: a commit needed the memory.
         """
         check = _Check(deadline, cancelled)
-        with self._store.open() as snapshot:
-            handed = self._find_all(self._check_tables(snapshot, tables), needs)
-        if handed is not None:
-            return handed
-        while not self._exporting.acquire(timeout=0.1):
-            check()
+        if not self._exporting.acquire(blocking=False):
+            # What is kept already does not wait for the export of another query.
+            with self._store.open() as snapshot:
+                handed = self._find_all(self._check_tables(snapshot, tables), needs)
+            if handed is not None:
+                return handed
+            while not self._exporting.acquire(timeout=0.1):
+                check()
         try:
             with self._store.open() as snapshot:
                 return self._export(snapshot, self._check_tables(snapshot, tables), needs, check)
@@ -200,7 +203,9 @@ class Exports:
         most: int,
         check: "_Check",
     ) -> _File:
-        if snapshot.least_bytes(table, columns, most=most) > most:
+        # What was small a moment ago needs no estimate: it is checked again while it is written.
+        is_small = self._sizes.get(table.name, most) <= most // 4
+        if not is_small and snapshot.least_bytes(table, columns, most=most) > most:
             raise self._too_large(table.name)
         file = TemporaryFile(dir=self._place())  # noqa: SIM115 - closed when it is dropped
         try:
@@ -213,6 +218,7 @@ class Exports:
                     f"some space in {self._place()}"
                 ) from error
             raise
+        self._sizes[table.name] = written
         found = _File(table.name, frozenset(columns), file, written, time.monotonic(), readers=1)
         with self._lock:
             if known is self._known:

@@ -4,6 +4,7 @@ An offset is the next one to read: all records before it are in the table.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from headrace.ledger.definitions import stream_of
 from headrace.ledger.entries import Holding
@@ -15,9 +16,11 @@ __all__ = ["Position", "of_table", "position_text", "read_positions", "together"
 Position = Mapping[tuple[str, int], int]  # by topic and partition
 
 
-def read_positions(snapshot: Snapshot) -> dict[str, Position]:
-    """Return the position of every view that readers see. DefinitionUnreadable."""
-    shown = snapshot.shown()
+def read_positions(snapshot: Snapshot, shown: Mapping[str, str]) -> dict[str, Position]:
+    """Return the position of every view that readers see, in the versions that are `shown`.
+
+    DefinitionUnreadable.
+    """
     units: dict[str, dict[str, dict[int, int]]] = {}
     found: dict[str, Position] = {}
     for held in snapshot.holdings():
@@ -33,10 +36,16 @@ def read_positions(snapshot: Snapshot) -> dict[str, Position]:
 
 def _of(held: Holding, streams: Mapping[str, Mapping[int, int]]) -> Position:
     return {
-        (stream_of(held, stream).topic, partition): offset
-        for stream in held.inputs
+        (topic, partition): offset
+        for stream, topic in _topics(held)
         for partition, offset in streams.get(stream, {}).items()
     }
+
+
+@lru_cache(maxsize=1024)
+def _topics(held: Holding) -> tuple[tuple[str, str], ...]:
+    """Return the streams that a view reads, and their topics."""
+    return tuple((stream, stream_of(held, stream).topic) for stream in held.inputs)
 
 
 def of_table(name: str, positions: Mapping[str, Position]) -> Position:
