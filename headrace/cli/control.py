@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 __all__ = ["pause", "resume"]
 
-NameArgument = Annotated[str, typer.Argument(help="The name of a view.")]
+NameArgument = Annotated[str, typer.Argument(help="The name of a view or of a sink.")]
 
 
 def pause(name: NameArgument, project: ProjectOption = None, json: JsonOption = False) -> None:
-    """Let a view stand still, its rows as they are; the others go on, also after a restart."""
+    """Let a view keep its rows as they are, or a sink be told nothing, also after a restart."""
     _control(name, "pause", project, json)
 
 
 def resume(name: NameArgument, project: ProjectOption = None, json: JsonOption = False) -> None:
-    """Let a paused view go on; it reads what it missed, and loses nothing."""
+    """Let a paused view or sink go on; it catches up with what it missed, and loses nothing."""
     _control(name, "resume", project, json)
 
 

@@ -75,6 +75,7 @@ def all_details(found: Json, *, width: int | None = None) -> "Group":
         parts.append(
             f"sink {sink['name']}: told of {sink['view']}@{version}, writes {sink['topic']} "
             f"({sink['mode']}), {counted(sink['rows'], 'row')} waiting"
+            + (", paused" if sink["state"] == "paused" else "")
         )
     for each in found["changes"]:
         kept = [counted(each["sinks"], "sink"), counted(each["readers"], "reader")]

@@ -145,6 +145,7 @@ class Engine:
         with self.tools.store.open() as snapshot:
             for holding in snapshot.holdings():
                 check_readable(holding)
+            self.emitting.stay_paused(snapshot.sinks())
         check_secrecy(self.tools.log, self._spark_setting)
         folds = self._plan_project()
         self._wanted = set(folds)
@@ -213,11 +214,12 @@ class Engine:
     def _publish_all(self) -> None:
         """Publish all that waits, also to sinks that are not due. Unreachable.
 
-        Not to a sink that is no longer defined: what it was owed is let go.
+        Not to a sink that is paused, nor to one that is no longer defined: what that was owed is
+        let go.
         """
         if self.tools.publisher is not None:
             with self._watching():
-                topics = {sink.topic for sink in self.emitting.sinks}
+                topics = {sink.topic for sink in self.emitting.sinks} - self.emitting.paused
                 self.emitting.note_told(self.tools.publisher.publish(self.epoch, sinks=topics))
 
     def _plan_project(self) -> dict[tuple[str, str], tuple[Fold, ...]]:

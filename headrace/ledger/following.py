@@ -115,7 +115,8 @@ class SinkState:
     """How far a sink is: it has all changes up to the commit `told`.
 
     `until` is the commit that it is on its way to, where several are published as one. `first` is
-    the commit whose private rows it gets before everything else.
+    the commit whose private rows it gets before everything else. While `paused` it is told nothing,
+    and what it is owed waits.
     """
 
     sink: SinkEntry
@@ -123,6 +124,7 @@ class SinkState:
     until: int | None = None
     first: int | None = None
     version: str = ""  # of its view, that readers saw there; none before the first
+    paused: bool = False
 
 
 @dataclass(frozen=True)

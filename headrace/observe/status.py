@@ -109,6 +109,7 @@ class SinkStatus:
     mode: str
     told: int
     rows: int
+    state: str = "live"  # or paused
 
 
 @dataclass(frozen=True)
@@ -277,6 +278,7 @@ def take_status(
                 each.sink.mode,
                 each.told,
                 waiting[each.sink.topic],
+                "paused" if each.paused else "live",
             )
             for each in sinks
         ),

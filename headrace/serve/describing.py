@@ -148,14 +148,10 @@ def describe_graph(project: Project, status: Mapping[str, Any]) -> Json:
             graph.edge(found, graph.node("topic", view.topic), counters.get("matched"))
     told = {sink["name"]: sink for sink in status["sinks"]}
     for each in project.sinks:
-        sink = graph.node("sink", each.name, "paused" if _is_paused(told, each.name) else "live")
+        sink = graph.node("sink", each.name, told.get(each.name, {}).get("state", ""))
         graph.edge(f"view:{each.view}", sink, None)
         graph.edge(sink, graph.node("topic", each.topic), None)
     return graph.to_json()
-
-
-def _is_paused(told: Mapping[str, Mapping[str, Any]], name: str) -> bool:
-    return bool(told.get(name, {}).get("paused", False))
 
 
 def _newest(versions: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

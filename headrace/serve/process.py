@@ -146,6 +146,20 @@ class Served:
         resume_view(self.engine, name)
         self.commits.note()
 
+    def pause_sink(self, name: str) -> None:
+        """Let a sink be told nothing from now on. UsageError."""
+        from headrace.engine.versions.pausing import pause_sink
+
+        pause_sink(self.engine, name)
+        self.commits.note()
+
+    def resume_sink(self, name: str) -> None:
+        """Let a paused sink be told what waits for it. UsageError."""
+        from headrace.engine.versions.pausing import resume_sink
+
+        resume_sink(self.engine, name)
+        self.commits.note()
+
     def unready(self) -> str | None:
         """Return which views are not live yet, as a sentence; None: all are."""
         with self._store.open() as snapshot:

@@ -430,6 +430,10 @@ class Store(Protocol):
         """Note that sinks which are told of several commits as one are on their way to this one."""
         ...
 
+    def pause_sink(self, epoch: int, topic: str, *, paused: bool) -> None:
+        """Note that a sink is told nothing, or goes on; what it is owed waits. EngineFenced."""
+        ...
+
     def told(self, commits: Mapping[str, int]) -> None:
         """Note that sinks have all changes up to a commit, by topic; drop what nobody needs."""
         ...

@@ -4,9 +4,11 @@ Method: two views over one stream; one of them is paused while records come, acr
 restart and a crash. In the end it says what the other says, and the audit holds.
 """
 
+import json
+
 import pytest
 
-from headrace.engine.versions.pausing import pause_view, resume_view
+from headrace.engine.versions.pausing import pause_sink, pause_view, resume_sink, resume_view
 from headrace.errors import UsageError
 from headrace.testing import harness
 from headrace.testing.harness import Harness
@@ -34,6 +36,15 @@ def counts(h: Harness) -> tuple[dict[str, int], int]:
 def states(h: Harness) -> dict[str, str]:
     with h.engine.tools.store.open() as snapshot:
         return {held.name: held.state for held in snapshot.holdings() if held.kind == "view"}
+
+
+def told(h: Harness) -> dict[str, list[int]]:
+    """Return the counts that a sink was told of each page, in order."""
+    found: dict[str, list[int]] = {}
+    for record in h.topic("told"):
+        row = json.loads(record["value"])
+        found.setdefault(row["page"], []).append(row["n"])
+    return found
 
 
 def catch_up(h: Harness) -> None:
@@ -94,3 +105,39 @@ def test_what_is_no_view_cannot_be_paused() -> None:
         pytest.raises(UsageError, match=r"there is no view page .*did you mean pages"),
     ):
         pause_view(h.engine, "page")
+
+
+def test_a_paused_sink_is_told_nothing_and_then_all_of_it() -> None:
+    with harness(PROJECT + "CREATE SINK told FROM pages WITH (topic = 'told');") as h:
+        h.append("clicks", [click(1)], partition=0)
+        h.turn()
+        assert told(h) == {"/": [1]}
+        pause_sink(h.engine, "told")
+        h.append("clicks", [click(2)], partition=0)
+        h.turn()
+        h.restart()  # it stays paused
+        h.append("clicks", [click(3, "/shop")], partition=0)
+        h.turn()
+        assert told(h) == {"/": [1]}
+        with h.engine.tools.store.open() as snapshot:
+            assert snapshot.waiting_changes()["told"] == 3  # a row that leaves, and two that come
+        resume_sink(h.engine, "told")
+        h.append("clicks", [click(4)], partition=0)
+        h.turn()
+        assert told(h) == {"/": [1, 2, 3], "/shop": [1]}
+        h.audit()
+
+
+def test_a_paused_sink_that_is_edited_goes_on() -> None:
+    sink = "CREATE SINK told FROM pages WITH (topic = 'told');"
+    with harness(PROJECT + sink) as h:
+        pause_sink(h.engine, "told")
+        h.append("clicks", [click(1)], partition=0)
+        h.turn()
+        assert h.topic("told") == []
+        edited = PROJECT.replace("VIEW pages AS", "VIEW pages WITH (emit = 'every 1 second') AS")
+        h.restart(edited + sink)
+        catch_up(h)
+        assert told(h) == {"/": [1]}
+        with pytest.raises(UsageError, match="there is no sink tell"):
+            pause_sink(h.engine, "tell")

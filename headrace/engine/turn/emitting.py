@@ -32,6 +32,7 @@ class Emitting:
     _told_us: dict[str, int] = field(default_factory=dict)  # by topic
     _waiting: set[str] = field(default_factory=set)  # topics
     on_commit: Callable[[], None] = lambda: None  # tells readers, before anything is published
+    paused: set[str] = field(default_factory=set)  # topics of sinks that are told nothing
     ending: bool = False  # the engine is about to end: every sink is due
 
     def problems(self, known: Iterable[SinkState]) -> list[Problem]:
@@ -68,12 +69,22 @@ class Emitting:
         self._waiting |= {sink.topic for sink in self.sinks if sink.view in changed}
         self.on_commit()
 
+    def stay_paused(self, known: Iterable[SinkState]) -> None:
+        """Let sinks be paused that were, unless they are defined otherwise now."""
+        same = set(self.followers(Settings()).sinks)
+        self.paused = {each.sink.topic for each in known if each.paused and each.sink in same}
+
+    def resume(self, topic: str) -> None:
+        """Let a sink be told what waits for it."""
+        self.paused.discard(topic)
+        self._waiting.add(topic)
+
     def due(self) -> set[str]:
         """Return the topics of the sinks that are to be told now."""
         return {
             sink.topic
             for sink in self.sinks
-            if sink.topic in self._waiting and self._due_in_us(sink) <= 0
+            if sink.topic in self._waiting - self.paused and self._due_in_us(sink) <= 0
         }
 
     @contextmanager
@@ -96,7 +107,7 @@ class Emitting:
 
     def due_in_us(self) -> int:
         """Return in how long the next sink that changes wait for is to be told."""
-        waiting = (sink for sink in self.sinks if sink.topic in self._waiting)
+        waiting = (sink for sink in self.sinks if sink.topic in self._waiting - self.paused)
         return min(map(self._due_in_us, waiting), default=NEVER_US)
 
     def _due_in_us(self, sink: Sink) -> int:

@@ -1,9 +1,12 @@
-"""Pause a view, and let it go on.
+"""Pause a view or a sink, and let it go on.
 
 A paused view keeps its rows as they are, in a unit of its own that takes no turns; the others go
 on. It stays paused when the engine is started again. When it goes on it reads what it missed from
 the log, by the same code as a view that is built, and joins the others when it is level. So what it
 contains then is what it would contain had it never been paused.
+
+A paused sink is told nothing; the changes that it is owed wait in the store. When it goes on it is
+told of them, in order; of several changes of one row perhaps only what they amount to.
 """
 
 from collections.abc import Iterator
@@ -14,9 +17,10 @@ from headrace.engine.engine import Engine
 from headrace.engine.unit import Unit
 from headrace.errors import UsageError
 from headrace.ledger.entries import MAIN, Holding, HoldingState, SetAside
+from headrace.model.definitions import Sink
 from headrace.model.names import closest
 
-__all__ = ["pause_view", "resume_view"]
+__all__ = ["pause_sink", "pause_view", "resume_sink", "resume_view"]
 
 
 def pause_view(engine: Engine, name: str) -> None:
@@ -50,6 +54,30 @@ def resume_view(engine: Engine, name: str) -> None:
                 with _in_state(unit, HoldingState.BUILDING):
                     engine.planner.begin_unit(unit)
                 _enter(engine, unit, HoldingState.BUILDING)
+
+
+def pause_sink(engine: Engine, name: str) -> None:
+    """Let a sink be told nothing from now on; what is on its way arrives. UsageError: none."""
+    sink = _sink(engine, name)
+    engine.tools.store.pause_sink(engine.epoch, sink.topic, paused=True)
+    engine.emitting.paused.add(sink.topic)
+
+
+def resume_sink(engine: Engine, name: str) -> None:
+    """Let a paused sink be told what waits for it, and go on. UsageError: there is none."""
+    sink = _sink(engine, name)
+    engine.tools.store.pause_sink(engine.epoch, sink.topic, paused=False)
+    engine.emitting.resume(sink.topic)
+    engine.beside.soon()
+
+
+def _sink(engine: Engine, name: str) -> Sink:
+    found = next((each for each in engine.emitting.sinks if each.name == name), None)
+    if found is None:
+        known = sorted(each.name for each in engine.emitting.sinks)
+        there = ", ".join(known) or "none"
+        raise UsageError(f"there is no sink {name}{closest(name, known)}; there are: {there}")
+    return found
 
 
 def _units_with(engine: Engine, name: str) -> list[Unit]:

@@ -19,7 +19,7 @@ __all__ = ["Control", "Services", "full_status", "services_of"]
 
 
 class Control(Protocol):
-    """What changes how the engine works. UsageError: there is no such view."""
+    """What changes how the engine works. UsageError: there is no such view or sink."""
 
     def pause_view(self, name: str) -> None:
         """Pause a view."""
@@ -29,15 +29,23 @@ class Control(Protocol):
         """Let a paused view go on."""
         ...
 
+    def pause_sink(self, name: str) -> None:
+        """Pause a sink."""
+        ...
+
+    def resume_sink(self, name: str) -> None:
+        """Let a paused sink go on."""
+        ...
+
 
 class NoControl:
-    """There is no engine, and so no view, to control."""
+    """There is no engine to control."""
 
     def pause_view(self, name: str) -> None:
         """Refuse to."""
-        raise UsageError(f"there is no view {name}: no engine runs here")
+        raise UsageError(f"there is no {name}: no engine runs here")
 
-    resume_view = pause_view
+    resume_view = pause_sink = resume_sink = pause_view
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 __all__ = ["SCHEMA", "SCHEMA_VERSION"]
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 SCHEMA = (
     "CREATE SCHEMA headrace",
@@ -44,7 +44,7 @@ SCHEMA = (
     # A sink has all changes up to the commit `told`; `until` and `first` are as in SinkState.
     """CREATE TABLE headrace.sinks (
         sink VARCHAR, view VARCHAR, topic VARCHAR, mode VARCHAR, emit VARCHAR, key VARCHAR[],
-        told BIGINT, until BIGINT, first BIGINT)""",
+        told BIGINT, until BIGINT, first BIGINT, paused BOOLEAN)""",
     # Readers whose changes are kept from `told` on; the newest place of each is in memory.
     "CREATE TABLE headrace.leases (lease VARCHAR, view VARCHAR, told BIGINT)",
     # How large the changes of a commit are, where readers besides sinks follow the view.

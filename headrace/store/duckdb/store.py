@@ -216,6 +216,12 @@ class DuckDBStore:
         with self._keeping.changing(), self._file.transaction():
             self._keeping.begin_publishing(topics)
 
+    def pause_sink(self, epoch: int, topic: str, *, paused: bool) -> None:
+        """Let a sink be told nothing, or go on. EngineFenced."""
+        with self._keeping.changing(), self._file.transaction():
+            self._check_epoch(epoch)
+            self._keeping.pause_sink(topic, paused)
+
     def told(self, commits: Mapping[str, int]) -> None:
         """Note that sinks have all changes up to a commit, by topic; drop what nobody needs."""
         with self._keeping.safe(), self._file.transaction():

@@ -1,4 +1,4 @@
-"""Pause views, and let them go on."""
+"""Pause views and sinks, and let them go on."""
 
 from typing import Annotated
 
@@ -38,3 +38,17 @@ async def resume_view(request: Request, name: Annotated[str, Path()]) -> Control
     """Let the view read what it missed; it is live again when it is level."""
     await run_in_threadpool(services_of(request).control.resume_view, name)
     return Controlled(name=name, state="building")
+
+
+@router.post("/v1/sinks/{name}/pause", summary="Pause a sink")
+async def pause_sink(request: Request, name: Annotated[str, Path()]) -> Controlled:
+    """Let the sink be told nothing; what it is owed waits in the store."""
+    await run_in_threadpool(services_of(request).control.pause_sink, name)
+    return Controlled(name=name, state="paused")
+
+
+@router.post("/v1/sinks/{name}/resume", summary="Let a paused sink go on")
+async def resume_sink(request: Request, name: Annotated[str, Path()]) -> Controlled:
+    """Let the sink be told what waits for it, in order."""
+    await run_in_threadpool(services_of(request).control.resume_sink, name)
+    return Controlled(name=name, state="live")

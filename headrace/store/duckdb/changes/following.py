@@ -72,13 +72,15 @@ def head_of(rows: Rows) -> int:
 def read_sinks(rows: Rows) -> list[SinkState]:
     """Return every sink and how far it is."""
     found = rows(
-        "SELECT sink, view, topic, mode, emit, key, told, until, first FROM headrace.sinks "
-        "ORDER BY sink",
+        "SELECT sink, view, topic, mode, emit, key, told, until, first, paused "
+        "FROM headrace.sinks ORDER BY sink",
         [],
     )
     return [
-        SinkState(SinkEntry(sink, view, topic, mode, emit, tuple(key)), told, until, first)
-        for sink, view, topic, mode, emit, key, told, until, first in found
+        SinkState(
+            SinkEntry(sink, view, topic, mode, emit, tuple(key)), told, until, first, paused=paused
+        )
+        for sink, view, topic, mode, emit, key, told, until, first, paused in found
     ]
 
 
@@ -112,7 +114,7 @@ def set_followers(
 
     `tables` are those that readers see, by view. A new sink gets all rows first, one that gets open
     rows too, or no longer, those: private rows of the commit `commit`. Every sink must have all
-    changes up to the last commit.
+    changes up to the last commit, but for one that is paused and stays as it is.
     """
     known = {state.sink.topic: state for state in read_sinks(file.rows)}
     views = {state.sink.view for state in known.values()}
@@ -136,10 +138,11 @@ def set_followers(
                 waits = True
         file.run("DELETE FROM headrace.sinks WHERE topic = ?", [sink.topic])
         until = None if state is None else state.until
+        paused = state is not None and state.paused and state.sink == sink
         row = [sink.name, sink.view, sink.topic, sink.mode, sink.emit, list(sink.key)]
         file.run(
-            "INSERT INTO headrace.sinks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [*row, told, until, first],
+            "INSERT INTO headrace.sinks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [*row, told, until, first, paused],
         )
     for state in known.values():
         _forget_sink(file, state)

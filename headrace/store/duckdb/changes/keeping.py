@@ -161,8 +161,12 @@ class ChangeKeeping:
 
     def _compact(self, view: str, count: int, commit: int) -> None:
         followed = self.followed[view]
-        if followed.always or all(state.sink.emit != "every" for state in followed.sinks):
+        if followed.always or all(
+            state.sink.emit != "every" and not state.paused for state in followed.sinks
+        ):
             return
+        if any(state.paused and state.sink.emit == "final" for state in followed.sinks):
+            return  # a row that closes and leaves meanwhile is still to be told
         if any(state.until is not None for state in followed.sinks):
             return  # what is on its way stays as it is until it is there
         self._added[view] = self._added.get(view, 0) + count
@@ -225,6 +229,11 @@ class ChangeKeeping:
             "WHERE until IS NULL AND emit = 'every' AND list_contains(?, topic)",
             [list(topics)],
         )
+        self.forget()
+
+    def pause_sink(self, topic: str, paused: bool) -> None:
+        """Note whether a sink is told anything."""
+        self._file.run("UPDATE headrace.sinks SET paused = ? WHERE topic = ?", [paused, topic])
         self.forget()
 
     def told(self, commits: Mapping[str, int]) -> None:
