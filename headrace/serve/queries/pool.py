@@ -55,7 +55,7 @@ class QueryPool:
         self._lock = threading.Lock()  # of what follows
         self._waiting = 0
         self._workers: set[Worker] = set()
-        self._failure: EngineError | None = None
+        self._failure: str | None = None  # why no process starts
         self._closed = threading.Event()
         self._wanted = threading.Semaphore(self.limits.workers)
         self._keeper = threading.Thread(target=self._keep, name="queries", daemon=True)
@@ -107,7 +107,7 @@ class QueryPool:
                     if self._closed.is_set():
                         raise EngineError("the engine stops and answers no more queries") from None
                     if time.monotonic() > deadline:
-                        raise self._failure or self._too_many() from None
+                        raise self._why_none() from None
                     continue
                 if worker.is_alive():
                     return worker
@@ -115,6 +115,10 @@ class QueryPool:
         finally:
             with self._lock:
                 self._waiting -= 1
+
+    def _why_none(self) -> EngineError | TooManyQueries:
+        failure = self._failure
+        return self._too_many() if failure is None else EngineError(failure)
 
     def _too_many(self) -> TooManyQueries:
         return TooManyQueries(
@@ -145,7 +149,7 @@ class QueryPool:
                 if self._closed.is_set():
                     return
                 logger.warning("%s", error)
-                self._failure = error if isinstance(error, EngineError) else EngineError(str(error))
+                self._failure = str(error)
                 self._wanted.release()
                 self._closed.wait(_RESTART_SECONDS)
                 continue
