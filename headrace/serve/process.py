@@ -14,6 +14,7 @@ When definitions are edited, another engine takes the place of the one there is;
 
 import hashlib
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -272,7 +273,10 @@ def _serving_api(
     tools, token = served.engine.tools, owner_token(config.runtime)
     permissions = _permissions(config.serve, token)
     with ExitStack() as stack:
-        queries = stack.enter_context(QueryPool(tools.store, folder=config.runtime))
+        # What holds the processes to their limits is Linux': elsewhere queries are answered here.
+        queries = None
+        if sys.platform == "linux":
+            queries = stack.enter_context(QueryPool(tools.store, folder=config.runtime))
         services = Services(
             _make_desk(config, served, holder, watches, queries),
             tools.log,
@@ -300,12 +304,13 @@ def _serving_api(
         # The owner's commands need neither a certificate nor a name that one was made for.
         own = url if is_plain else stack.enter_context(serve(app(loopback=True)))
         stack.enter_context(publish_address(config.runtime, own, holder, token))
-        stack.callback(queries.close)  # before the server, which would wait for their answers
+        if queries is not None:
+            stack.callback(queries.close)  # before the server, which would wait for their answers
         yield url
 
 
 def _make_desk(
-    config: Config, served: Served, holder: Holder, watches: bool, queries: QueryPool
+    config: Config, served: Served, holder: Holder, watches: bool, queries: QueryPool | None
 ) -> StoreDesk:
     tools = served.engine.tools
     return StoreDesk(
