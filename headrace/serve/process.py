@@ -12,14 +12,11 @@ Once for a machine, while the engine runs, an archive is made that the next star
 When definitions are edited, another engine takes the place of the one there is; the rest stays.
 """
 
-import hashlib
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, nullcontext
-from importlib.metadata import version as package_version
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,33 +25,23 @@ from headrace.engine.spark.classes import OPTIONS
 from headrace.errors import DefinitionError, StoreBusy, Unreachable
 from headrace.ledger.entries import MAIN, HoldingState, TurnReport
 from headrace.log.base import Log
-from headrace.log.opening import KafkaPlace, open_log
+from headrace.log.opening import open_log
 from headrace.model.definitions import Project
 from headrace.observe.drift import Drift, find_drift
-from headrace.observe.status import EngineStatus
 from headrace.project.config import Config
 from headrace.project.disk import Disk
 from headrace.project.folder import OpenProject
-from headrace.project.serving import ServeSettings
 from headrace.serve.access import dashboard_link, plan_with, start_project_spark
+from headrace.serve.api import serving_api
 from headrace.serve.archiving import keeping_archive
 from headrace.serve.commits import Commits
-from headrace.serve.desk import StoreDesk
-from headrace.serve.following.hub import FollowLimits
-from headrace.serve.http.app import make_app
-from headrace.serve.http.guard import Limits
-from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
-from headrace.serve.http.server import serve
-from headrace.serve.http.services import Services
-from headrace.serve.lock import Holder, hold_engine_lock, owner_token, publish_address
-from headrace.serve.queries.pool import QueryPool
+from headrace.serve.lock import hold_engine_lock, owner_token
 from headrace.serve.starting import Stopped, unless_stopped
 from headrace.serve.turns import Turns
 from headrace.store.base import Store
 from headrace.store.opening import open_store
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
     from pyspark.sql import SparkSession
 
     from headrace.engine.engine import Engine
@@ -208,8 +195,7 @@ def serving(
         if patient:
             tell("preparing the views")
             _warm(served, stop)
-        appends = stack.enter_context(_opened_for_producers(config))
-        url = stack.enter_context(_serving_api(config, served, holder, watches, appends))
+        url = stack.enter_context(serving_api(config, served, holder, watches=watches))
         if stop.is_set():
             raise Stopped
         tell(f"serving {config.name} on {url}")
@@ -251,91 +237,3 @@ def _warm(served: Served, stop: threading.Event) -> None:
     engine = served.engine
     folds = engine.units[MAIN].folds
     unless_stopped(lambda: warm_folds(engine.tools.spark, engine.tools.pool, folds), stop)
-
-
-@contextmanager
-def _opened_for_producers(config: Config) -> Iterator[Log | None]:
-    """Open a log for what producers send by HTTP, where the engine's own would hold them up.
-
-    On Kafka a log with a name makes one transaction at a time: a turn would wait for producers.
-    """
-    if not isinstance(config.log, KafkaPlace):
-        yield None
-        return
-    with closing(open_log(config.log, name=f"ingest:{config.name}")) as log:
-        yield log
-
-
-@contextmanager
-def _serving_api(
-    config: Config, served: Served, holder: Holder, watches: bool, appends: Log | None
-) -> Iterator[str]:
-    tools, token = served.engine.tools, owner_token(config.runtime)
-    permissions = _permissions(config.serve, token)
-    with ExitStack() as stack:
-        # What holds the processes to their limits is Linux': elsewhere queries are answered here.
-        queries = None
-        if sys.platform == "linux":
-            queries = stack.enter_context(QueryPool(tools.store, folder=config.runtime))
-        services = Services(
-            _make_desk(config, served, holder, watches, queries),
-            tools.log,
-            tools.store,
-            project=lambda: served.engine.project,
-            control=served,
-            commits=served.commits,
-            turns=served.turns,
-            unready=served.unready,
-            appends=appends,
-        )
-
-        def app(*, loopback: bool) -> "FastAPI":
-            return make_app(
-                services,
-                permissions,
-                limits=Limits(requests_per_second=config.serve.max_requests_per_second),
-                max_append_bytes=config.serve.max_body_mb << 20,
-                following_limits=FollowLimits(max_subscribers=config.serve.max_subscribers),
-                loopback=loopback,
-            )
-
-        is_plain = config.serve.is_loopback and config.serve.tls_certificate is None
-        url = stack.enter_context(serve(app(loopback=config.serve.is_loopback), config.serve))
-        # The owner's commands need neither a certificate nor a name that one was made for.
-        own = url if is_plain else stack.enter_context(serve(app(loopback=True)))
-        stack.enter_context(publish_address(config.runtime, own, holder, token))
-        if queries is not None:
-            stack.callback(queries.close)  # before the server, which would wait for their answers
-        yield url
-
-
-def _make_desk(
-    config: Config, served: Served, holder: Holder, watches: bool, queries: QueryPool | None
-) -> StoreDesk:
-    tools = served.engine.tools
-    return StoreDesk(
-        config.name,
-        tools.log,
-        tools.store,
-        config.settings,
-        pipelines=lambda: [unit.pipeline for unit in list(served.engine.units.values())],
-        disk=served.disk,
-        engine=EngineStatus(holder.pid, holder.started, watches, package_version("headrace")),
-        last_turns=lambda: served.engine.last_turns(),
-        prepares_plans=config.prepares_plans,
-        commits=served.commits,
-        queries=queries,
-    )
-
-
-def _permissions(settings: ServeSettings, token: str) -> Permissions:
-    """Return the grants of headrace.toml, and the owner's, who has the project's folder."""
-    grants = [TokenGrant.of(token, Grant("owner", Role.ADMIN))]
-    for each in settings.tokens:
-        grant = Grant(each.name, Role(each.role), each.expires_us)
-        grants.append(TokenGrant.of(each.token, grant))
-    anyone = None
-    if settings.client_role is not None:
-        anyone = Grant("certificate", Role(settings.client_role))
-    key = hashlib.sha256(f"sessions of {token}".encode()).digest()
-    return Permissions(grants, anyone=anyone, key=key)

@@ -60,7 +60,7 @@ def make_app(
     app.state.services = services
     app.state.permissions = permissions
     app.state.lateness = LatenessSamples(services.log)
-    app.state.metrics = Metrics(services.turns, lambda: full_status(services))
+    app.state.metrics = Metrics(services.turns, lambda: full_status(app))
     app.state.views = Views(services.store, services.log, services.commits)
     app.state.waiting_reads = 0
     app.state.following = Following(

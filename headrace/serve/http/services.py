@@ -1,10 +1,10 @@
 """What the routes answer from, as one value."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from fastapi import Request
+from fastapi import FastAPI, Request
 from fastapi.requests import HTTPConnection
 
 from headrace.errors import UsageError
@@ -64,7 +64,7 @@ class Services:
     turns: Turns = field(default_factory=Turns)
     unready: Callable[[], str | None] = lambda: None
     appends: Log | None = None  # what producers append with; None: `log`
-    figures: Callable[[], Mapping[str, int]] = dict  # of the server itself, for status
+    queries: Callable[[], int] = lambda: 0  # how many are being answered
 
 
 def services_of(connection: HTTPConnection | Request) -> Services:
@@ -73,6 +73,12 @@ def services_of(connection: HTTPConnection | Request) -> Services:
     return services
 
 
-def full_status(services: Services) -> dict[str, Any]:
-    """Return what is going on, with the server's own figures."""
-    return {**services.desk.status(), "serving": dict(services.figures())}
+def full_status(app: FastAPI) -> dict[str, Any]:
+    """Return what is going on, with the server's own figures: who follows views, and topics."""
+    services: Services = app.state.services
+    serving = {
+        "subscribers": app.state.following.subscribers,
+        "followers": app.state.tails.followers,
+        "queries": services.queries(),
+    }
+    return {**services.desk.status(), "serving": serving}

@@ -12,7 +12,8 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -54,6 +55,7 @@ class QueryPool:
         self._idle: queue.LifoQueue[Worker] = queue.LifoQueue()
         self._lock = threading.Lock()  # of what follows
         self._waiting = 0
+        self.under_way = 0  # questions that are being answered, or wait to be
         self._workers: set[Worker] = set()
         self._failure: str | None = None  # why no process starts
         self._closed = threading.Event()
@@ -83,13 +85,24 @@ class QueryPool:
         TooManyQueries: ask again in a moment. StoreError.
         """
         began = time.monotonic()
-        worker = self._take(cancelled)
+        with self._counted():
+            worker = self._take(cancelled)
+            try:
+                deadline = time.monotonic() + self.limits.seconds
+                question = Question(sql, form, max_rows, deadline, cancelled, began)
+                return question.put_to(worker, self._exports, self._folder)
+            finally:
+                self._give_back(worker)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            self.under_way += 1
         try:
-            deadline = time.monotonic() + self.limits.seconds
-            question = Question(sql, form, max_rows, deadline, cancelled, began)
-            return question.put_to(worker, self._exports, self._folder)
+            yield
         finally:
-            self._give_back(worker)
+            with self._lock:
+                self.under_way -= 1
 
     def _take(self, cancelled: Callable[[], bool]) -> Worker:
         with self._lock:

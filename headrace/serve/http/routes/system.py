@@ -38,7 +38,7 @@ async def readyz(request: Request) -> JSONResponse:
 @router.get("/v1/status", summary="What is going on", dependencies=_READS)
 async def status(request: Request) -> dict[str, Any]:
     """Return streams, views, sinks, units and bounds, as `headrace status --json` does."""
-    return await run_in_threadpool(full_status, services_of(request))
+    return await run_in_threadpool(full_status, request.app)
 
 
 @router.get("/v1/turns", summary="The last turns", dependencies=_READS)
