@@ -38,6 +38,7 @@ bench: $(INSTALLED)
 	$(BIN)/python bench/replay.py
 	$(BIN)/python bench/dedup.py
 	$(BIN)/python bench/windows.py
+	$(BIN)/python bench/serving.py --knee
 
 # The random cases of `make test` many times over, drawn anew: logs, cuts, kills. Some hours;
 # `make soak TIMES=100` takes longer. HEADRACE_SEED=... draws the same cases again.

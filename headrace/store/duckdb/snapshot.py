@@ -50,7 +50,7 @@ from headrace.store.duckdb.errors import lacks_memory, translated
 from headrace.store.duckdb.exporting import write_export
 from headrace.store.duckdb.file import PAUSES_SECONDS
 from headrace.store.duckdb.query import read_query
-from headrace.store.duckdb.standing import read_standing
+from headrace.store.duckdb.standing import Standings, read_standing
 from headrace.store.duckdb.tables.cutting import day_start
 from headrace.store.duckdb.tables.names import errors_of, physical, quote
 from headrace.store.duckdb.tables.placing import placing_of
@@ -80,10 +80,16 @@ class DuckDBSnapshot:
     """A read-only transaction on its own connection; `asked` holds while it answers others."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, asked: Asked = lambda _: nullcontext()
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        asked: Asked = lambda _: nullcontext(),
+        standings: Standings | None = None,
     ) -> None:
         self._connection = connection
         self._asked = asked
+        self._standings = standings or Standings()
+        self._changes = self._standings.changes
+        self._commits = -1
         self._is_begun = True
         self._is_read = True
 
@@ -96,7 +102,8 @@ class DuckDBSnapshot:
     def _begin(self) -> None:
         self._connection.execute("BEGIN TRANSACTION READ ONLY")
         # A transaction of DuckDB sees the state of its first read, not of its beginning.
-        self._connection.execute("FROM headrace.engine").fetchall()
+        engine = "SELECT commits FROM headrace.engine"
+        self._commits = self._connection.execute(engine).fetchall()[0][0]
         self._is_begun = True
 
     def query(
@@ -109,7 +116,11 @@ class DuckDBSnapshot:
 
     def standing(self, view: str) -> Standing:
         """Return where a view stands. ViewNotFound: readers see none of that name."""
-        return read_standing(self._fetch, view)
+        found = self._standings.get(view, self._commits, self._changes)
+        if found is None:
+            found = read_standing(self._fetch, view)
+            self._standings.keep(found, self._changes)
+        return found
 
     def rows(
         self,
