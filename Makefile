@@ -40,6 +40,7 @@ bench: $(INSTALLED)
 	$(BIN)/python bench/replay.py
 	$(BIN)/python bench/dedup.py
 	$(BIN)/python bench/windows.py
+	$(BIN)/python bench/serving.py --knee
 
 # Every page of the dashboard, light and dark, wide and narrow, into build/screenshots.
 screenshots: $(INSTALLED)

@@ -150,12 +150,13 @@ class Served:
 
     def unready(self) -> str | None:
         """Return which views are not live yet, as a sentence; None: all are."""
-        with self._store.open() as snapshot:
-            waiting = {
-                held.name
-                for held in snapshot.holdings()
-                if held.kind == "view" and held.state is HoldingState.BUILDING
-            }
+        # From memory: whoever asks for it needs no permission.
+        waiting = {
+            fold.name
+            for unit in self.engine.units.values()
+            if unit.state is HoldingState.BUILDING
+            for fold in unit.folds
+        }
         return f"still being built: {', '.join(sorted(waiting))}" if waiting else None
 
     def close(self) -> None:

@@ -200,8 +200,10 @@ def _session_of(headers: Headers) -> str | None:
 
 
 def _origins(scope: Scope, headers: Headers) -> tuple[str, ...]:
+    """Return how a page of this server is called; something in front of it may do TLS."""
+    host = headers.get("host", "")
     secure = scope["scheme"] in ("https", "wss")
-    return (f"{'https' if secure else 'http'}://{headers.get('host', '')}",)
+    return (f"https://{host}",) if secure else (f"https://{host}", f"http://{host}")
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:

@@ -60,7 +60,7 @@ from headrace.store.duckdb.file import PAUSES_SECONDS
 from headrace.store.duckdb.public import least_bytes, open_rows, read_public
 from headrace.store.duckdb.query import read_query
 from headrace.store.duckdb.sizing import count_errors, count_state, estimate_bytes
-from headrace.store.duckdb.standing import read_standing
+from headrace.store.duckdb.standing import Standings, read_standing
 from headrace.store.duckdb.tables.cutting import day_start
 from headrace.store.duckdb.tables.names import errors_of, physical, quote
 from headrace.store.duckdb.tables.placing import placing_of
@@ -81,10 +81,15 @@ class DuckDBSnapshot:
     """A read-only transaction on its own connection; `asked` holds while it answers others."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, asked: Asked = lambda _: nullcontext()
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        asked: Asked = lambda _: nullcontext(),
+        standings: Standings | None = None,
     ) -> None:
         self._connection = connection
         self._asked = asked
+        self._standings = standings or Standings()
+        self._changes = self._standings.changes
         self._is_begun = True
         self._is_read = True
         self._engine: tuple[str, int] | None = None  # the store's id and the number of commits
@@ -112,7 +117,11 @@ class DuckDBSnapshot:
 
     def standing(self, view: str) -> Standing:
         """Return where a view stands. ViewNotFound: readers see none of that name."""
-        return read_standing(self._fetch, view)
+        found = self._standings.get(view, self.commits(), self._changes)
+        if found is None:
+            found = read_standing(self._fetch, view)
+            self._standings.keep(found, self._changes)
+        return found
 
     def rows(
         self,

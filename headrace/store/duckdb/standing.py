@@ -1,7 +1,7 @@
-"""Where a view stands. Every keyed read asks, so all of it is looked up in small statements.
+"""Where a view stands. Every keyed read asks, so what was found is kept until something changes.
 
-As one statement it is joins of five tables, which take DuckDB five times as long to plan as these
-take altogether.
+It is looked up in small statements: as one it is joins of five tables, which take DuckDB longer to
+plan than these take altogether.
 """
 
 from functools import lru_cache
@@ -15,9 +15,35 @@ from headrace.store.asking import Standing
 from headrace.store.duckdb.changes.shown import Rows
 from headrace.time.clocks import NEVER
 
-__all__ = ["read_standing"]
+__all__ = ["Standings", "read_standing"]
 
 _relation = lru_cache(maxsize=256)(Relation.from_json)
+
+
+class Standings:
+    """What was found, by view. Safe for several threads.
+
+    It holds for one commit, and for as long as holdings do not change: a snapshot notes `changes`
+    before it is opened, so that what it finds is never kept for a state that it has not seen.
+    """
+
+    def __init__(self) -> None:
+        self.changes = 0
+        self._known: dict[str, tuple[int, int, Standing]] = {}
+
+    def forget(self) -> None:
+        """Note that holdings have changed."""
+        self.changes += 1
+        self._known = {}
+
+    def get(self, view: str, commits: int, changes: int) -> Standing | None:
+        """Return what is known of a view at a commit."""
+        known = self._known.get(view)
+        return known[2] if known is not None and known[:2] == (commits, changes) else None
+
+    def keep(self, standing: Standing, changes: int) -> None:
+        """Keep what was found."""
+        self._known[standing.view] = (standing.commit, changes, standing)
 
 
 def read_standing(rows: Rows, view: str) -> Standing:

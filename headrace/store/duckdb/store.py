@@ -43,6 +43,7 @@ from headrace.store.duckdb.errors import damaged, lacks_memory
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.schema import SCHEMA, SCHEMA_VERSION
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
+from headrace.store.duckdb.standing import Standings
 from headrace.store.duckdb.tables.statements import (
     create,
     create_errors,
@@ -70,6 +71,7 @@ class DuckDBStore:
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
         self._file = DuckDBFile(path, read_only=read_only)
         self._keeping = ChangeKeeping(self._file)
+        self._standings = Standings()
         self.path = self._file.path
         try:
             with nullcontext() if read_only else self._file.transaction():
@@ -134,7 +136,7 @@ class DuckDBStore:
     def open(self) -> Iterator[DuckDBSnapshot]:
         """Open the last committed state for reading."""
         with self._file.cursor() as cursor:
-            snapshot = DuckDBSnapshot(cursor, self._file.asked)
+            snapshot = DuckDBSnapshot(cursor, self._file.asked, self._standings)
             snapshot.begin()
             yield snapshot
 
@@ -156,6 +158,7 @@ class DuckDBStore:
         with self._file.transaction():
             self._check_epoch(epoch)
             hold_versions(self._file, holdings, progress)
+        self._standings.forget()
 
     def show(
         self, epoch: int, unit: str, tables: Sequence[Table], older: Sequence[Table] = ()
@@ -210,6 +213,7 @@ class DuckDBStore:
             self._check_epoch(epoch)
             for aside in asides:
                 set_aside(self._file, unit, aside)
+        self._standings.forget()
 
     def begin_publishing(self, topics: Sequence[str]) -> None:
         """Note that sinks which are told of several commits as one are on their way to this one."""
@@ -256,6 +260,7 @@ class DuckDBStore:
         with self._keeping.changing(), self._file.transaction():
             self._check_epoch(epoch)
             drop_versions(self._file, holdings)
+        self._standings.forget()
 
     def journal(self, planned: PlannedTurn) -> None:
         """Note what a turn will read, before it reads. EngineFenced."""

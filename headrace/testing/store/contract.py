@@ -8,6 +8,7 @@ A store that is made again of the same path, after the first was closed or its p
 must be the same store. The class has to be importable: one test kills a process that writes.
 """
 
+from headrace.testing.store.asking import AskingContract
 from headrace.testing.store.changes import ChangesContract
 from headrace.testing.store.failing import FailingContract
 from headrace.testing.store.laws import LawContract
@@ -30,6 +31,7 @@ class StoreContract(
     WindowContract,
     WrittenContract,
     ChangesContract,
+    AskingContract,
     LawContract,
 ):
     """The suite. `make_store` is the one method to write."""

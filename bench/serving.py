@@ -1,0 +1,293 @@
+"""What readers cost: keyed reads by themselves, and freshness with subscribers and reads beside it.
+
+1. `keyed`: reads of one row by its whole key over HTTP, one after another on one connection, from a
+   view of windows and from one without, of `--rows` rows each. Reads a second, p50 and p99.
+2. `load`: an engine folds 10,000 JSON events a second into one view. Phases of the same run: no
+   readers; then 50 subscribers by WebSocket and 100 keyed reads a second, from a process of their
+   own; then no readers again. The delay of a batch of 100 runs from the call of `append` to the
+   first commit whose position covers it. With `--knee` subscribers are doubled until p99 has
+   doubled.
+The first minute is not counted: Java compiles what it runs often. Machine load changes all of it:
+the phases without readers before and after say how much.
+
+    python bench/serving.py [--only keyed] [--rows 1000000] [--seconds 20] [--knee]
+"""
+
+import argparse
+import asyncio
+import json
+import logging
+import multiprocessing
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Event as ProcessEvent
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pyarrow as pa
+from freshness import BATCH, DEFINITIONS, WARM_SECONDS, produce
+from websockets.asyncio.client import connect
+
+from headrace.engine.engine import Engine
+from headrace.engine.running import run_engine
+from headrace.engine.spark.session import start_spark
+from headrace.ledger.entries import MAIN, Progress
+from headrace.log import EmbeddedLog
+from headrace.model.definitions import Project
+from headrace.project.settings import Settings
+from headrace.serve.commits import Commits
+from headrace.serve.desk import StoreDesk
+from headrace.serve.http.app import make_app
+from headrace.serve.http.guard import Limits
+from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
+from headrace.serve.http.server import serve
+from headrace.serve.http.services import Services
+from headrace.sql import parse_project
+from headrace.store.base import Store
+from headrace.store.duckdb.store import DuckDBStore
+from headrace.testing.store.changing import table_of
+from headrace.testing.store.samples import PARTITION_0, holding, planned, stream_holding, turn_of
+
+TOKEN = "bench"
+HEADERS = {"Authorization": f"Bearer {TOKEN}"}
+SUBSCRIBERS, READS_PER_SECOND = 50, 100
+
+
+@contextmanager
+def served(store: Store, log: EmbeddedLog, commits: Commits) -> Iterator[str]:
+    desk = StoreDesk("bench", log, store, Settings(), pipelines=list)
+    services = Services(desk, log, store, project=lambda: Project((), ()), commits=commits)
+    permissions = Permissions([TokenGrant.of(TOKEN, Grant("bench", Role.ADMIN))])
+    limits = Limits(requests_per_second=100_000)
+    with serve(make_app(services, permissions, limits=limits), port=0) as url:
+        yield url
+
+
+def fill(store: Store, kind: str, rows: int) -> list[dict[str, str]]:
+    """Give a view so many rows; return conditions that each find one."""
+    table = table_of(kind, "v1", retention=False)
+    epoch = store.begin_epoch()
+    store.hold(epoch, [stream_holding(), holding(table)], {MAIN: {PARTITION_0: Progress()}})
+    store.prepare(table)
+    store.show(epoch, MAIN, [table])
+    numbers = np.arange(rows)
+    keys = [f"user-{number * 7919 % rows:09d}" for number in range(rows)]
+    # A thousand keys in each window.
+    starts = pa.array(numbers // 1000 * 20).cast(pa.timestamp("us", "UTC"))
+    columns = {"k": keys, "_events": np.ones(rows, "int64"), "most": numbers}
+    columns |= {"window_start": starts}
+    schema = pa.schema([(column.name, column.type.arrow) for column in table.columns])
+    delta = pa.table({name: columns[name] for name in schema.names}).cast(schema)
+    store.commit(turn_of(planned(epoch, 1), {table: (delta,)}))
+    found = []
+    for number in np.random.default_rng(1).integers(0, rows, 500):
+        where = [f"k={keys[number]}"]
+        if kind != "forever":
+            moment = starts[int(number)].as_py().isoformat().replace("+00:00", "Z")
+            where.append(f"window_start={moment}")
+        found.append({"where": where})
+    return found
+
+
+def keyed(rows: int) -> None:
+    for kind, name in (("tumbling", "windows"), ("forever", "no windows")):
+        with tempfile.TemporaryDirectory(prefix="headrace-bench-") as folder:
+            log = EmbeddedLog(Path(folder) / "log")
+            store = DuckDBStore(Path(folder) / "store.duckdb")
+            asked = fill(store, kind, rows)
+            with served(store, log, Commits()) as url, reader(url) as http:
+                times = []
+                for at, params in enumerate(asked):
+                    begin = time.perf_counter()
+                    answer = http.get("/v1/views/hits", params=params)
+                    if at >= 50:
+                        times.append((time.perf_counter() - begin) * 1000)
+                    assert len(answer.json()["rows"]) == 1, answer.text
+            p50, p99 = np.percentile(times, [50, 99])
+            print(
+                f"keyed reads, {name}, {rows} rows: {1000 / np.mean(times):.0f}/s on one "
+                f"connection, p50 {p50:.1f} ms, p99 {p99:.1f} ms"
+            )
+            store.close()
+            log.close()
+
+
+def reader(url: str) -> httpx.Client:
+    return httpx.Client(base_url=url, headers=HEADERS, trust_env=False, timeout=30)
+
+
+def read_in_process(url: str, subscribers: int, stop: ProcessEvent, told: "Queue[str]") -> None:
+    """Follow and read until told to stop; then say what was seen."""
+    asyncio.run(follow_and_read(url, subscribers, stop, told))
+
+
+async def follow_and_read(
+    url: str, subscribers: int, stop: ProcessEvent, told: "Queue[str]"
+) -> None:
+    messages, read_ms = [0], []
+
+    async def follow() -> None:
+        address = f"{url.replace('http', 'ws', 1)}/v1/views/per_second/changes"
+        async with connect(
+            address, additional_headers=HEADERS, proxy=None, compression=None, max_size=None
+        ) as socket:
+            async for _ in socket:
+                messages[0] += 1
+
+    async def read(http: httpx.AsyncClient) -> None:
+        second = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 2))
+        begin = time.perf_counter()
+        params = {"where": [f"second={second}", "country=DE"]}
+        answer = await http.get("/v1/views/per_second", params=params)
+        answer.raise_for_status()
+        read_ms.append((time.perf_counter() - begin) * 1000)
+
+    tasks = [asyncio.create_task(follow()) for _ in range(subscribers)]
+    limits = httpx.Limits(max_connections=32)
+    async with httpx.AsyncClient(
+        base_url=url, headers=HEADERS, trust_env=False, timeout=30, limits=limits
+    ) as http:
+        due = time.monotonic()
+        reads: set[asyncio.Task[None]] = set()
+        while not stop.is_set():
+            reads.add(asyncio.create_task(read(http)))
+            reads = {each for each in reads if not each.done() or each.result()}
+            due += 1 / READS_PER_SECOND
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+        await asyncio.gather(*reads)
+    for task in tasks:
+        task.cancel()
+    ended = [each for each in await asyncio.gather(*tasks, return_exceptions=True) if each]
+    p50, p99 = np.percentile(read_ms, [50, 99])
+    failed = [repr(each) for each in ended if not isinstance(each, asyncio.CancelledError)]
+    told.put(
+        f"{messages[0]} messages, {len(read_ms)} reads with p50 {p50:.1f} ms and p99 {p99:.1f} ms, "
+        f"{len(failed)} subscribers lost"
+    )
+
+
+class Load:
+    """An engine under load, and when each batch became visible."""
+
+    def __init__(self, folder: Path, rate: int) -> None:
+        self.folder = folder
+        self.rate = rate
+        self.log = EmbeddedLog(folder / "log")
+        self.log.create_topic("payments")
+        self.store = DuckDBStore(folder / "store.duckdb")
+        project = parse_project({"bench": DEFINITIONS})
+        self.engine = Engine(project, self.log, self.store, start_spark())
+        self.engine.start()
+        self.commits = Commits()
+        self.seen: list[tuple[float, int]] = [(0.0, 0)]
+        self.engine.emitting.on_commit = self._note
+
+    def _note(self) -> None:
+        with self.store.open() as snapshot:
+            read = sum(place.offset for place in snapshot.progress(MAIN).values())
+        self.seen.append((time.monotonic(), read))
+        self.commits.note()
+
+
+def delays_ms(called: list[float], seen: list[tuple[float, int]]) -> np.ndarray:
+    moments = np.array([moment for moment, _ in seen])
+    counts = np.array([count for _, count in seen])
+    found = np.searchsorted(counts, (np.arange(len(called)) + 1) * BATCH)
+    known = found < len(moments)
+    return (moments[found[known]] - np.array(called)[known]) * 1000
+
+
+def load(rate: int, seconds: float, knee: bool) -> None:
+    phases = [0, SUBSCRIBERS, 0]
+    if knee:
+        phases = [0, SUBSCRIBERS, *(SUBSCRIBERS * 2**n for n in range(1, 5)), 0]
+    total = WARM_SECONDS + seconds * len(phases)
+    with tempfile.TemporaryDirectory(prefix="headrace-bench-") as name:
+        work = Load(Path(name), rate)
+        stop = threading.Event()
+        turning = threading.Thread(target=run_engine, args=(work.engine, stop))
+        turning.start()
+        context = multiprocessing.get_context("spawn")
+        called: Queue[list[float]] = context.Queue()
+        told: Queue[str] = context.Queue()
+        begin = time.monotonic()
+        producer = context.Process(target=produce, args=(work.folder, rate, total, called))
+        producer.start()
+        edges = []
+        with served(work.store, work.log, work.commits) as url:
+            time.sleep(WARM_SECONDS)
+            for subscribers in phases:
+                ends = context.Event()
+                readers = context.Process(
+                    target=read_in_process, args=(url, subscribers, ends, told)
+                )
+                if subscribers:
+                    readers.start()
+                from_s = time.monotonic()
+                time.sleep(seconds)
+                edges.append((from_s, time.monotonic(), os.getloadavg()[0]))
+                if subscribers:
+                    ends.set()
+                    print(f"{subscribers} subscribers: {told.get(timeout=60)}", flush=True)
+                    readers.join()
+            times = called.get(timeout=total)
+            producer.join()
+            deadline = time.monotonic() + 60
+            while work.seen[-1][1] < len(times) * BATCH and time.monotonic() < deadline:
+                time.sleep(0.05)
+        stop.set()
+        turning.join()
+        report(phases, edges, times, work.seen)
+        print(f"{json.dumps({'seconds': round(time.monotonic() - begin)})}")
+        work.engine.close()
+        work.store.close()
+        work.log.close()
+
+
+def report(
+    phases: list[int],
+    edges: list[tuple[float, float, float]],
+    times: list[float],
+    seen: list[tuple[float, int]],
+) -> None:
+    delays = delays_ms(times, seen)
+    moments = np.array(times[: len(delays)])
+    base = 0.0
+    for subscribers, (from_s, to_s, machine) in zip(phases, edges, strict=True):
+        # What was appended while readers came is left out: their first rows are read then.
+        within = delays[(moments >= from_s + 3) & (moments < to_s)]
+        p50, p99 = np.percentile(within, [50, 99])
+        base = base or p99
+        print(
+            f"{subscribers:4d} subscribers: freshness p50 {p50:.0f} ms, p99 {p99:.0f} ms, "
+            f"ratio {p99 / base:.2f} (machine load {machine:.1f})"
+        )
+        if subscribers and p99 > 2 * base:
+            print(f"the knee: p99 has doubled with {subscribers} subscribers")
+            break
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=["keyed", "load"])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rate", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--knee", action="store_true")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.WARNING)
+    print(f"machine load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    if arguments.only != "load":
+        keyed(arguments.rows)
+    if arguments.only != "keyed":
+        load(arguments.rate, arguments.seconds, arguments.knee)
+
+
+if __name__ == "__main__":
+    main()
