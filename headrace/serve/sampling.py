@@ -11,7 +11,7 @@ from typing import Any
 from headrace.errors import UsageError
 from headrace.log.base import Log
 from headrace.model.definitions import Project, Stream
-from headrace.observe.lateness import measure_lateness
+from headrace.observe.lateness import measure_lateness, ranges_of
 
 __all__ = ["LatenessSamples"]
 
@@ -50,7 +50,7 @@ class LatenessSamples:
     def _take(self, stream: Stream, project: Project) -> Json:
         found = measure_lateness(self._log, stream, project.views, last_records=SAMPLED_RECORDS)
         before_us, histogram = 0, []
-        for bucket in found.buckets:
+        for bucket in ranges_of(found) if found.records else ():
             histogram.append(
                 {"from_us": before_us, "to_us": bucket.to_us, "records": bucket.records}
             )
