@@ -6,8 +6,8 @@ a turn was committed. The delay of a batch runs from the call of `append` to the
 query that counts it. The same batches are also timed from append to a read of the log itself, every
 20 ms, which is what there is without tables: the ratio says what Spark and the commit add.
 The first minute is not counted: Java compiles what it runs often in the first few hundred turns.
-With a sink, its topic is read every 20 ms too, and the events that its records tell of are summed:
-the delay until these count a batch is that of the sink.
+With a sink, the events that the records of its topic tell of are summed in the end, by arrival: the
+delay until these count a batch is that of the sink.
 
     python bench/freshness.py [--rate 10000] [--seconds 20] [--sink]
 """
@@ -29,7 +29,7 @@ from headrace.engine.engine import Engine
 from headrace.engine.running import run_engine
 from headrace.engine.spark.session import start_spark
 from headrace.ledger.entries import TurnReport
-from headrace.log import EmbeddedLog, Partition, Range, records
+from headrace.log import EmbeddedLog, Range, records
 from headrace.sql import parse_project
 from headrace.store.duckdb.store import DuckDBStore
 
@@ -83,33 +83,27 @@ def watch(
         counted.append((time.monotonic(), events))
 
 
-class ToldEvents:
-    """How many events the records of the sink's topic tell of, as a reader of it knows them."""
+def told_events(log: EmbeddedLog) -> list[tuple[float, int]]:
+    """Return how many events the records of the sink's topic told of, and since when.
 
-    def __init__(self, log: EmbeddedLog) -> None:
-        self._log = log
-        self._read: dict[Partition, int] = {}
-        self._counts: dict[bytes, int] = {}
-        self._events = 0
-
-    def __call__(self) -> int:
-        """Read what is new, and return the events of all rows."""
-        if all(topic.name != SINK_TOPIC for topic in self._log.topics()):
-            return 0
-        for partition, extent in self._log.extents(SINK_TOPIC).items():
-            start = self._read.get(partition, extent.first_offset)
-            if start == extent.end_offset:
-                continue
-            for batch in self._log.read(Range(partition, start, extent.end_offset)):
-                for key, value in zip(batch["key"], batch["value"], strict=True):
-                    self._count(key.as_py(), value.as_py())
-            self._read[partition] = extent.end_offset
-        return self._events
-
-    def _count(self, key: bytes, value: bytes) -> None:
+    By the arrival of its records, so that no reader takes a core from what is measured.
+    """
+    to_monotonic = time.monotonic() - time.time()
+    found = []
+    for partition, extent in log.extents(SINK_TOPIC).items():
+        for batch in log.read(Range(partition, *extent)):
+            arrivals = batch["arrival"].cast("int64").to_pylist()
+            found += zip(
+                arrivals, batch["key"].to_pylist(), batch["value"].to_pylist(), strict=True
+            )
+    counts: dict[bytes, int] = {}
+    counted, events = [], 0
+    for arrival_us, key, value in sorted(found, key=lambda each: each[0]):
         count = json.loads(value)["n"]
-        self._events += count - self._counts.get(key, 0)
-        self._counts[key] = count
+        events += count - counts.get(key, 0)
+        counts[key] = count
+        counted.append((arrival_us / 1_000_000 + to_monotonic, events))
+    return counted
 
 
 def delays_ms(called: list[float], counted: list[tuple[float, int]]) -> np.ndarray:
@@ -140,7 +134,6 @@ def main() -> None:
         stop, committed = threading.Event(), threading.Semaphore(0)
         in_table: list[tuple[float, int]] = [(0.0, 0)]
         in_log: list[tuple[float, int]] = []
-        in_sink: list[tuple[float, int]] = []
 
         def on_turn(report: TurnReport) -> None:
             reports.append(report)
@@ -164,9 +157,6 @@ def main() -> None:
             threading.Thread(target=watch, args=(in_table, in_the_table, committed.acquire, stop)),
             threading.Thread(target=watch, args=(in_log, in_the_log, pause, stop)),
         ]
-        if arguments.sink:
-            told = (in_sink, ToldEvents(log), pause, stop)
-            threads.append(threading.Thread(target=watch, args=told))
         for thread in threads:
             thread.start()
         context = multiprocessing.get_context("spawn")
@@ -185,11 +175,13 @@ def main() -> None:
             thread.join()
         warm = int(WARM_SECONDS * arguments.rate / BATCH)
         table, plain = (delays_ms(times, counted)[warm:] for counted in (in_table, in_log))
-        sink = delays_ms(times, in_sink)[warm:] if in_sink else np.zeros(0)
+        sink = delays_ms(times, told_events(log))[warm:] if arguments.sink else None
         print(f"{arguments.rate} events/s into one view, {len(table)} batches of {BATCH}")
         for quantile in (50, 90, 99, 100):
             ours, base = np.percentile(table, quantile), np.percentile(plain, quantile)
-            told_ms = f"; {np.percentile(sink, quantile):.0f} ms to the sink" if in_sink else ""
+            told_ms = ""
+            if sink is not None:
+                told_ms = f"; {np.percentile(sink, quantile):.0f} ms to the sink"
             print(
                 f"p{quantile}: {ours:.0f} ms to the table; {base:.1f} ms to the log alone{told_ms}"
             )

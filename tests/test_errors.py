@@ -160,7 +160,6 @@ def test_a_closed_store_answers_with_our_errors_too(tmp_path: Path) -> None:
             lambda: store.told({}),
             lambda: store.begin_publishing([]),
             snapshot.void_markers,
-            snapshot.store_id,
             lambda: snapshot.progress("main"),
             lambda: snapshot.turns("main"),
         ]

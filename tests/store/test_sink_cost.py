@@ -4,7 +4,6 @@ Method: a turn after a long history and one after twice as much; DuckDB says how
 """
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from headrace.schema.types import parse_type
 from headrace.sql import parse_project
 from headrace.store.duckdb.changes.layout import changes_table, create_changes
 from headrace.store.duckdb.changes.making import ChangeMaker
-from headrace.store.duckdb.file import DuckDBFile
+from headrace.store.duckdb.file import DuckDBFile, Parameters
 from headrace.store.duckdb.schema import SCHEMA
 from headrace.store.duckdb.tables.statements import create
 from headrace.time.clocks import NEVER
@@ -34,17 +33,17 @@ class CountingFile(DuckDBFile):
 
     scanned = 0
 
-    def run(self, sql: str, parameters: Sequence[object] = ()) -> None:
+    def run(self, sql: str, parameters: Parameters = ()) -> None:
         if not sql.startswith(("CREATE TEMP TABLE", "INSERT", "DELETE")):
             super().run(sql, parameters)
             return
         self._count(sql, parameters)
 
-    def few(self, sql: str) -> pa.Table:
-        self._count(sql)
-        return super().few(sql)
+    def few(self, sql: str, parameters: Parameters = ()) -> pa.Table:
+        self._count(sql, parameters)
+        return super().few(sql, parameters)
 
-    def _count(self, sql: str, parameters: Sequence[object] = ()) -> None:
+    def _count(self, sql: str, parameters: Parameters = ()) -> None:
         [(_, plan)] = self.rows(f"EXPLAIN (ANALYZE, FORMAT json) {sql}", parameters)
         self.scanned += json.loads(plan)["query"]["total_rows_scanned"]
 

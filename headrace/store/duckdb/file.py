@@ -9,7 +9,7 @@ Promises:
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ import duckdb
 import pyarrow as pa
 
 from headrace.errors import StoreBusy, StoreError, Unreachable
-from headrace.scratch import Feed, answer
+from headrace.scratch import Feed
 from headrace.store.duckdb.errors import lacks_memory, translate, translated
 
-__all__ = ["PAUSES_SECONDS", "DuckDBFile"]
+__all__ = ["PAUSES_SECONDS", "DuckDBFile", "Parameters"]
 
 MEMORY_LIMIT = "2GB"  # of DuckDB's own buffers; past it, queries spill to disk or fail
 SPILL_LIMIT = "8GB"  # of temporary files: a query from outside must not fill the log's disk
@@ -32,6 +32,9 @@ CLOSE_SECONDS = 5.0  # that queries under way get to notice that they were ended
 #: Before what lacked memory is tried again: a transaction that queries left none to, or a read of
 #: the engine's own that a transaction left none to.
 PAUSES_SECONDS = (0.1, 0.5, 1.0)
+
+#: By position or, where a statement names them ($low), by name.
+Parameters = Sequence[object] | Mapping[str, object]
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY_LIMIT,
@@ -197,24 +200,39 @@ class DuckDBFile:
 
     # Those below are for the writer, within a transaction.
 
-    def run(self, sql: str, parameters: Sequence[object] = ()) -> None:
+    def run(self, sql: str, parameters: Parameters = ()) -> None:
         """Run one statement."""
-        self._writer.execute(sql, list(parameters))
+        self._execute(sql, parameters)
 
-    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         """Return all rows of one statement."""
         with self._writer_lock, translated():
-            return self._writer.execute(sql, list(parameters)).fetchall()
+            return self._execute(sql, parameters).fetchall()
+
+    def _execute(self, sql: str, parameters: Parameters) -> duckdb.DuckDBPyConnection:
+        # Where a statement has parameters, its text is the same in many turns.
+        statement = self._parse(sql) if parameters else sql
+        return self._writer.execute(statement, parameters)
+
+    def _parse(self, sql: str) -> duckdb.Statement:
+        if sql not in self._parsed:
+            if len(self._parsed) >= MAX_PARSED:  # versions come and go
+                self._parsed.clear()
+            [self._parsed[sql]] = self._writer.extract_statements(sql)
+        return self._parsed[sql]
 
     def table(self, sql: str) -> pa.Table:
         """Return all rows of one statement as an Arrow table."""
         with self._writer_lock, translated():
             return self._writer.sql(sql).to_arrow_table()
 
-    def few(self, sql: str) -> pa.Table:
-        """Return the rows of one statement as an Arrow table, where there are few."""
+    def few(self, sql: str, parameters: Parameters = ()) -> pa.Table:
+        """Return the rows of one statement as an Arrow table, where there are few.
+
+        `table` is for many: it plans the statement twice and copies the rows once less.
+        """
         with self._writer_lock, translated():
-            return answer(self._writer, sql)
+            return self._execute(sql, parameters).to_arrow_table()
 
     def insert(self, table: str, rows: Sequence[Sequence[object]]) -> None:
         """Insert rows, all in one statement."""
@@ -225,12 +243,8 @@ class DuckDBFile:
             self.run(f"INSERT INTO {table} SELECT {marks}", columns)
 
     def run_again(self, sql: str) -> None:
-        """Run one statement whose text is the same in many turns: it is parsed once."""
-        if sql not in self._parsed:
-            if len(self._parsed) >= MAX_PARSED:  # versions come and go
-                self._parsed.clear()
-            [self._parsed[sql]] = self._writer.extract_statements(sql)
-        self._writer.execute(self._parsed[sql])
+        """Run one statement without parameters whose text is the same in many turns."""
+        self._writer.execute(self._parse(sql))
 
     @contextmanager
     def registered(self, name: str, data: pa.Table) -> Iterator[str]:

@@ -9,9 +9,11 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from headrace.plan.tables import Table
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import GROUP, quote
-from headrace.store.duckdb.tables.reading import Shown
+from headrace.store.duckdb.tables.placing import Near
+from headrace.store.duckdb.tables.reading import Shown, shown_then
 from headrace.store.duckdb.tables.touching import (
     Touched,
     key_names,
@@ -19,6 +21,7 @@ from headrace.store.duckdb.tables.touching import (
     measure_keys,
     source_among,
 )
+from headrace.time.clocks import NEVER
 
 __all__ = ["images", "read_images", "read_near", "take_images"]
 
@@ -47,13 +50,24 @@ def read_images(file: DuckDBFile, shown: Shown, among: Touched) -> pa.Table:
         return file.few(query)
 
 
-def read_near(file: DuckDBFile, shown: Shown, near: str, *, most: int) -> pa.Table | None:
-    """Return the images of the rows that a test holds for; None: those are more than `most`."""
+def read_near(
+    file: DuckDBFile, table: Table, near: Near, watermark_us: int, *, most: int
+) -> pa.Table | None:
+    """Return the images of the rows that a test holds for; None: those are more than `most`.
+
+    Rows are closed as they are when W is `watermark_us`.
+    """
+    shown = shown_then(table)
     # The limit is also what lets HAVING be evaluated for these rows only.
-    source = f"(SELECT * FROM {shown.source} WHERE {near} LIMIT {most + 1})"
-    if shown.condition and file.rows(f"SELECT count(*) FROM {source}")[0][0] > most:
-        return None
-    found = file.few(images(shown, f"{source} AS {GROUP}"))
+    source = f"(SELECT * FROM {shown.source} WHERE {near.test} LIMIT {most + 1})"
+    if shown.condition:
+        [(count,)] = file.rows(f"SELECT count(*) FROM {source}", near.values)
+        if count > most:
+            return None
+    values: dict[str, object] = dict(near.values)
+    if "$watermark" in shown.closed:  # the others close never, or at once
+        values["watermark"] = None if watermark_us == NEVER else watermark_us
+    found = file.few(images(shown, f"{source} AS {GROUP}"), values)
     return None if found.num_rows > most else found
 
 

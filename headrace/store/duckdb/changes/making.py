@@ -21,7 +21,7 @@ from headrace.store.duckdb.changes.images import read_images, read_near, take_im
 from headrace.store.duckdb.changes.layout import META, columns_of
 from headrace.store.duckdb.changes.sizes import are_small
 from headrace.store.duckdb.file import DuckDBFile
-from headrace.store.duckdb.tables.placing import placing_of
+from headrace.store.duckdb.tables.placing import Near, placing_of
 from headrace.store.duckdb.tables.reading import Shown, shown_at
 from headrace.store.duckdb.tables.touching import Touched, find_touched, key_names
 from headrace.time.clocks import NEVER
@@ -73,19 +73,18 @@ class ChangeMaker:
         `may_be_near`: it is worth a try to read all rows of these times, which costs less where
         few are not touched; `is_crowded` tells if it was in vain.
         """
-        shown, changes = shown_at(self.table, self._before_us), self._changes
         ends, placing = self._ends(), placing_of(self.table)
         if may_be_near and (near := self._near(deltas, ends)) is not None:
             self._images = near
-            if near.begin(shown):
+            if near.begin(self._before_us):
                 return
             self.is_crowded = True
         moved = [moved for each in ends if (moved := placing.ending(self.table, *each))]
         name = f"temp.__touched_{_hex(self.table)}"
         touched = find_touched(self._file, self.table, deltas, name, moved=moved)
         kind = _Few if touched.rows <= FEW_ROWS else _InStore
-        self._images = kind(changes, touched)
-        self._images.begin(shown)
+        self._images = kind(self._changes, touched)
+        self._images.begin(self._before_us)
 
     def _near(self, deltas: Sequence[pa.Table], ends: Sequence[tuple[int, int]]) -> "_Near | None":
         rows = [delta for delta in deltas if delta.num_rows]
@@ -93,18 +92,19 @@ class ChangeMaker:
         if count > FEW_ROWS or self.table.children:
             return None  # what is in the items of a row is looked up for touched rows only
         delta = pa.concat_tables(rows) if rows else None
-        test = placing_of(self.table).near(delta, ends)
-        most = min(_NEAR_ROWS + _NEAR_FACTOR * count, FEW_ROWS)
-        return None if test is None else _Near(self._changes, test, most)
+        near = placing_of(self.table).near(delta, ends)
+        # A power of two: the statement is the same in many turns.
+        most = min(1 << (_NEAR_ROWS + _NEAR_FACTOR * count).bit_length(), FEW_ROWS)
+        return None if near is None else _Near(self._changes, near, most)
 
     def close(self) -> None:
         """Note which rows are closed, where some of them may leave in the same commit."""
         if self._some_close_and_leave():
-            self._images.note(shown_at(self.table, self._after_us))
+            self._images.note(self._after_us)
 
     def finish(self) -> Made:
         """Write what changed."""
-        self._images.note(shown_at(self.table, self._after_us))
+        self._images.note(self._after_us)
         self._images.end()
         return self._changes.made
 
@@ -149,11 +149,12 @@ class _Changes:
         found = find_differences(before, after, keys=self.keys, columns=self.columns)
         if found.num_rows:
             columns = ", ".join(self.columns)
-            place = f"{self._commit}, {self._step}, {self._made.rows} + number"
+            place = {"commit": self._commit, "step": self._step, "made": self._made.rows}
             with self.file.registered("__changes", found) as name:
                 self.file.run(
                     f"INSERT INTO {self.into} ({META}, {columns}) "
-                    f"SELECT {place}, sign, _closed, {columns} FROM {name}"
+                    f"SELECT $commit, $step, $made + number, sign, _closed, {columns} FROM {name}",
+                    place,
                 )
         self._count(found.num_rows, small=are_small(found, relation_of(self.table)))
 
@@ -177,12 +178,18 @@ class _Images(ABC):
         self._changes = changes
         self._file = changes.file
 
-    @abstractmethod
-    def begin(self, shown: Shown) -> bool:
-        """Take the images that others are compared with; return whether that can be done."""
+    def _shown(self, watermark_us: int) -> Shown:
+        return shown_at(self._changes.table, watermark_us)
 
     @abstractmethod
-    def note(self, shown: Shown) -> None:
+    def begin(self, watermark_us: int) -> bool:
+        """Take the images that others are compared with; return whether that can be done.
+
+        Rows are closed as they are when W is `watermark_us`.
+        """
+
+    @abstractmethod
+    def note(self, watermark_us: int) -> None:
         """Write how rows differ now, as the next step of the commit."""
 
     @abstractmethod
@@ -194,16 +201,16 @@ class _InMemory(_Images):
     """Few images, as Arrow tables: no statement of the store's has to be planned to compare."""
 
     @abstractmethod
-    def _read(self, shown: Shown) -> pa.Table | None: ...
+    def _read(self, watermark_us: int) -> pa.Table | None: ...
 
-    def begin(self, shown: Shown) -> bool:
-        found = self._read(shown)
+    def begin(self, watermark_us: int) -> bool:
+        found = self._read(watermark_us)
         if found is not None:
             self._before = found
         return found is not None
 
-    def note(self, shown: Shown) -> None:
-        after = self._read(shown)
+    def note(self, watermark_us: int) -> None:
+        after = self._read(watermark_us)
         assert after is not None
         self._changes.insert(self._before, after)
         self._before = after
@@ -212,13 +219,14 @@ class _InMemory(_Images):
 class _Near(_InMemory):
     """Images of all rows that a test holds for; those that are not touched do not differ."""
 
-    def __init__(self, changes: _Changes, near: str, most: int) -> None:
+    def __init__(self, changes: _Changes, near: Near, most: int) -> None:
         super().__init__(changes)
         self._near = near
         self._most = most
 
-    def _read(self, shown: Shown) -> pa.Table | None:
-        found = read_near(self._file, shown, self._near, most=self._most)
+    def _read(self, watermark_us: int) -> pa.Table | None:
+        table = self._changes.table
+        found = read_near(self._file, table, self._near, watermark_us, most=self._most)
         self._most *= 2  # rows that a turn adds are no reason to stop half way
         return found
 
@@ -233,8 +241,8 @@ class _Few(_InMemory):
         super().__init__(changes)
         self._touched = touched
 
-    def _read(self, shown: Shown) -> pa.Table:
-        return read_images(self._file, shown, self._touched)
+    def _read(self, watermark_us: int) -> pa.Table:
+        return read_images(self._file, self._shown(watermark_us), self._touched)
 
     def end(self) -> None:
         self._file.run(f"DROP TABLE {self._touched.name}")
@@ -247,13 +255,14 @@ class _InStore(_Images):
         super().__init__(changes)
         self._touched = touched
 
-    def begin(self, shown: Shown) -> bool:
+    def begin(self, watermark_us: int) -> bool:
+        shown = self._shown(watermark_us)
         take_images(self._file, shown, self._name("before"), among=self._touched)
         return True
 
-    def note(self, shown: Shown) -> None:
+    def note(self, watermark_us: int) -> None:
         before, after = self._name("before"), self._name("after")
-        take_images(self._file, shown, after, among=self._touched)
+        take_images(self._file, self._shown(watermark_us), after, among=self._touched)
         self._changes.insert_stored(before, after)
         self._file.run(f"DROP TABLE {before}")
         self._file.run(f"ALTER TABLE {after} RENAME TO {before.removeprefix('temp.')}")

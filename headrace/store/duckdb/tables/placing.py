@@ -8,6 +8,8 @@ microseconds where they are numbers. `watermark` is SQL for W as a TIMESTAMPTZ.
 
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
+from types import MappingProxyType
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,12 +30,23 @@ from headrace.time.placement import (
     Placement,
 )
 
-__all__ = ["Placing", "placing_of"]
+__all__ = ["Near", "Placing", "placing_of"]
 
 #: From when to when: what the rows of a delta reach, the gap around them included.
 Span = tuple[int, int]
 #: The least and the greatest of some keys, as texts.
 Reach = tuple[str, str]
+
+
+class Near(NamedTuple):
+    """A test for rows, and the values of its parameters: the text is the same in every turn."""
+
+    test: str
+    values: Mapping[str, int] = MappingProxyType({})
+
+
+#: No row is near.
+_NOWHERE = Near("false")
 
 
 class Placing:
@@ -86,13 +99,13 @@ class Placing:
         """Return a query for the keys of the rows that a delta changes."""
         return f"SELECT DISTINCT {', '.join(self.keys(table)) or '1 AS __all'} FROM {delta}"
 
-    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> str | None:
+    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> Near | None:
         """Return a test for rows near those that a delta changes, or whose windows end in spans.
 
         It holds for all of these and, where windows are alike, for few others. In terms of columns
         that grow: DuckDB skips the rows of other times. None: there is no such test.
         """
-        return "true"
+        return Near("true")
 
     def closed(self, watermark: str) -> str:
         """Return the test whether a row is closed."""
@@ -128,11 +141,11 @@ class _Records(Placing):
     def touched(self, table: Table, delta: str, span: Span) -> str:
         return f"SELECT {', '.join(self.keys(table))} FROM {delta}"
 
-    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> str | None:
+    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> Near | None:
         if delta is None:
-            return "false"
+            return _NOWHERE
         low, high = _bounds(delta, self.growing)
-        return f"{self.growing} BETWEEN {low} AND {high}"
+        return Near(f"{self.growing} BETWEEN $low AND $high", {"low": low, "high": high})
 
     def closed(self, watermark: str) -> str:
         return "true"
@@ -186,16 +199,17 @@ class _Windows(_Timed):
         first, last = self._cut.ending(before_us, after_us)
         return None if first > last else super().ending(table, before_us, after_us)
 
-    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> str | None:
+    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> Near | None:
         if self._keeps_ends and ends:
             return None  # where such a window begins is no arithmetic
         starts = [(before + 1 - self._size_us, after - self._size_us) for before, after in ends]
         if delta is not None:
             starts.append(_bounds(delta, "window_start"))
         if not starts:
-            return "false"
+            return _NOWHERE
         low, high = min(low for low, _ in starts), max(high for _, high in starts)
-        return f"window_start BETWEEN {_instant(low)} AND {_instant(high)}"
+        test = "window_start BETWEEN make_timestamptz($low) AND make_timestamptz($high)"
+        return Near(test, {"low": low, "high": high})
 
     def _end(self) -> str:
         return (
@@ -223,7 +237,7 @@ class _Panes(_Timed):
     combines_items = True
     growing = "number"
 
-    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> str | None:
+    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> Near | None:
         return None  # rows are made of panes, and which ones is not for a test to say
 
     def __init__(self, placement: InPanes) -> None:
@@ -293,16 +307,17 @@ class _Sessions(_Timed):
         selected = ", ".join(f"o.{key}" for key in self.keys(table))
         return f"{super().touched(table, delta, span)} UNION SELECT {selected} {near}"
 
-    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> str | None:
+    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> Near | None:
         # All that is within the gap of a piece: it becomes one with these.
         times = [(before + 1 - self._gap_us, after - self._gap_us) for before, after in ends]
         if delta is not None:
             first, last = _bounds(delta, "first_time"), _bounds(delta, "last_time")
             times.append((first[0] - self._gap_us, last[1] + self._gap_us))
         if not times:
-            return "false"
+            return _NOWHERE
         low, high = min(low for low, _ in times), max(high for _, high in times)
-        return f"(last_time >= {_instant(low)} AND first_time <= {_instant(high)})"
+        test = "last_time >= make_timestamptz($low) AND first_time <= make_timestamptz($high)"
+        return Near(test, {"low": low, "high": high})
 
     def last_end(self) -> str:
         return f"epoch_us(max(last_time)) + {self._gap_us}"
@@ -348,10 +363,6 @@ def _bounds(delta: pa.Table, column: str) -> tuple[int, int]:
     """Return the least and the greatest of a column of rows, times in microseconds."""
     bounds = pc.min_max(delta[column].cast(pa.int64())).as_py()
     return bounds["min"], bounds["max"]
-
-
-def _instant(us: int) -> str:
-    return f"make_timestamptz({us})"
 
 
 @singledispatch

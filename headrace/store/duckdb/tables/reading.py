@@ -13,7 +13,7 @@ from headrace.store.duckdb.tables.names import GROUP, quote, watermark_of
 from headrace.store.duckdb.tables.placing import Placing, placing_of
 from headrace.time.clocks import NEVER
 
-__all__ = ["Shown", "live", "shown_at"]
+__all__ = ["Shown", "live", "shown_at", "shown_then"]
 
 _SAID_CHARACTERS = 200  # of an expression, where an error names it
 
@@ -173,6 +173,12 @@ def _literal(text: str) -> str:
 def live(table: Table) -> Shown:
     """Return a table as its readers see it at their position."""
     return Shown(table, watermark_of(table.view, table.version))
+
+
+@lru_cache(maxsize=1024)
+def shown_then(table: Table) -> Shown:
+    """Return a table with its rows closed as they are when W is `$watermark`, in microseconds."""
+    return Shown(table, "make_timestamptz(CAST($watermark AS BIGINT))")
 
 
 def shown_at(table: Table, watermark_us: int) -> Shown:
