@@ -8,7 +8,6 @@ Three fences, each enough for most of what they keep out:
 """
 
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from headrace.errors import QueryRefused, TableNotFound
 from headrace.store.duckdb.errors import damage_of
+from headrace.store.duckdb.limits import Limited, limited
 from headrace.wording import counted
 
 __all__ = ["read_query", "translated_within"]
@@ -107,21 +107,13 @@ def _called(sql: str) -> set[str]:
 @contextmanager
 def translated_within(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
     """End what the connection runs after some seconds; raise what fails as QueryRefused."""
-    done, expired = threading.Event(), threading.Event()
-
-    def watch() -> None:
-        # Again and again: an interrupt between two steps of a query is forgotten by the next one.
-        while not done.wait(0.05 if expired.is_set() else seconds):
-            expired.set()
-            connection.interrupt()
-
-    watcher = threading.Thread(target=watch, name="query-limit", daemon=True)
-    watcher.start()
+    query: Limited | None = None
     try:
-        yield
+        with limited(connection, seconds) as query:
+            yield
     # What fails after the first batch comes through Arrow, as OSError.
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        if expired.is_set():
+        if query is not None and query.expired:
             raise QueryRefused(
                 f"the query took more than {seconds:g} seconds and was ended; ask for less at once"
             ) from error
@@ -140,9 +132,6 @@ def translated_within(connection: duckdb.DuckDBPyConnection, seconds: float) -> 
         if missing := re.search(r"Table with name (\S+) does not exist", text):
             raise TableNotFound(missing[1]) from error
         raise QueryRefused(f"the query fails: {text}") from error
-    finally:
-        done.set()
-        watcher.join()  # or it would end the next query of this connection
 
 
 def _without_stack(text: str) -> str:
