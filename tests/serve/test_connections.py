@@ -23,7 +23,7 @@ from headrace.serve.http.connections import connection_class
 from headrace.serve.http.errors import handle_errors
 from headrace.serve.http.guard import Guard, Limits
 from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
-from headrace.serve.http.server import serve
+from headrace.serve.http.server import _listen, serve
 
 HALF_A_HEAD = b"GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 AUTHORIZED = {"Authorization": "Bearer t"}
@@ -122,6 +122,18 @@ def test_a_connection_serves_one_request_after_another(url: str) -> None:
         for _ in range(4):
             assert client.get("/hello").status_code == 200
             time.sleep(0.2)
+
+
+def test_answers_are_sent_at_once(url: str) -> None:
+    """Else each answer on a connection that is kept waits for 40 ms (server.py)."""
+    with socket.socket() as listening, _listen(0) as ours:
+        listening.listen()
+        ours.listen()
+        assert [each.proto for each in (listening, ours)] == [0, socket.IPPROTO_TCP]
+        with socket.create_connection(ours.getsockname()):
+            accepted, _ = ours.accept()
+            with accepted:
+                assert accepted.proto == socket.IPPROTO_TCP
 
 
 def test_a_full_server_answers_503_with_a_sentence(url: str, release: threading.Event) -> None:

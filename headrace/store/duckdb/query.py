@@ -8,7 +8,6 @@ Three fences, each enough for most of what they keep out:
 """
 
 import re
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -19,9 +18,10 @@ import pyarrow as pa
 
 from headrace.errors import QueryRefused, TableNotFound
 from headrace.store.duckdb.errors import damage_of
+from headrace.store.duckdb.limits import Limited, limited
 from headrace.wording import counted
 
-__all__ = ["BATCH_ROWS", "check_query", "limited", "read_query", "reading", "translated_within"]
+__all__ = ["BATCH_ROWS", "at_most", "check_query", "read_query", "reading", "translated_within"]
 
 BATCH_ROWS = 10_000
 
@@ -58,7 +58,7 @@ def read_query(
     """
     check_query(connection, sql)
     with translated_within(connection, max_seconds), reading(connection, sql) as reader:
-        return pa.Table.from_batches(limited(reader, max_rows), reader.schema)
+        return pa.Table.from_batches(at_most(reader, max_rows), reader.schema)
 
 
 def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.StatementType:
@@ -125,21 +125,13 @@ def translated_within(
     They may be what is left of `limit_seconds`, which the refusal names.
     TableNotFound: a table that the query names is not there. StoreError: the store is damaged.
     """
-    done, expired = threading.Event(), threading.Event()
-
-    def watch() -> None:
-        # Again and again: an interrupt between two steps of a query is forgotten by the next one.
-        while not done.wait(0.05 if expired.is_set() else seconds):
-            expired.set()
-            connection.interrupt()
-
-    watcher = threading.Thread(target=watch, name="query-limit", daemon=True)
-    watcher.start()
+    query: Limited | None = None
     try:
-        yield
+        with limited(connection, seconds) as query:
+            yield
     # What fails after the first batch comes through Arrow, as OSError.
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        if expired.is_set():
+        if query is not None and query.expired:
             raise QueryRefused(
                 f"the query took more than {limit_seconds or seconds:g} seconds and was ended; ask "
                 f"for less at once"
@@ -159,16 +151,13 @@ def translated_within(
         if missing := re.search(r"Table with name (\S+) does not exist", text):
             raise TableNotFound(missing[1]) from error
         raise QueryRefused(f"the query fails: {text}") from error
-    finally:
-        done.set()
-        watcher.join()  # or it would end the next query of this connection
 
 
 def _without_stack(text: str) -> str:
     return re.split(r"\n+Stack trace", text, maxsplit=1, flags=re.IGNORECASE)[0]
 
 
-def limited(batches: Iterable[pa.RecordBatch], max_rows: int | None) -> Iterator[pa.RecordBatch]:
+def at_most(batches: Iterable[pa.RecordBatch], max_rows: int | None) -> Iterator[pa.RecordBatch]:
     """Yield the batches of an answer. QueryRefused: it has more rows than allowed."""
     rows = 0
     for batch in batches:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headrace.store.duckdb.apart.database import open_database
 from headrace.store.duckdb.apart.failing import NOT_HANDED, told_apart
-from headrace.store.duckdb.query import check_query, limited, reading, translated_within
+from headrace.store.duckdb.query import at_most, check_query, reading, translated_within
 from headrace.store.duckdb.quoting import quote
 
 __all__ = ["HandedTables"]
@@ -60,7 +60,7 @@ class HandedTables:
                 told_apart(),
                 reading(self._database, sql) as reader,
             ):
-                yield reader.schema, limited(reader, max_rows)
+                yield reader.schema, at_most(reader, max_rows)
         finally:
             for name in handed:
                 self._take_back(name)
