@@ -36,7 +36,7 @@ from headrace.log.base import Partition, Range
 from headrace.operators.state import Run, Shards
 from headrace.plan.stages import Operator
 from headrace.plan.tables import ERRORS, Table
-from headrace.scratch import answer
+from headrace.scratch import parse
 from headrace.store.base import MAX_ROWS, MAX_SECONDS, WRITTEN_ROWS, KeptChanges, SinkChanges
 from headrace.store.duckdb.changes.following import read_leases, read_sinks
 from headrace.store.duckdb.changes.layout import first_table, rows_view
@@ -96,7 +96,7 @@ class DuckDBSnapshot:
     def _begin(self) -> None:
         self._connection.execute("BEGIN TRANSACTION READ ONLY")
         # A transaction of DuckDB sees the state of its first read, not of its beginning.
-        [self._engine] = self._connection.execute(_ENGINE).fetchall()
+        [self._engine] = self._connection.execute(parse(_ENGINE)).fetchall()
         self._is_begun = True
 
     def query(
@@ -250,8 +250,8 @@ class DuckDBSnapshot:
             self._versions[view] = read_shown(self._fetch, view)
         return self._versions[view]
 
-    def _few(self, sql: str) -> pa.Table:
-        return self._read(lambda: answer(self._connection, sql))
+    def _few(self, sql: str, values: Sequence[object]) -> pa.Table:
+        return self._read(lambda: self._connection.execute(parse(sql), values).to_arrow_table())
 
     def _batches(self, sql: str) -> Iterator[pa.RecordBatch]:
         with translated():
@@ -410,7 +410,7 @@ class DuckDBSnapshot:
         return float(fixed + (average or 0))
 
     def _fetch(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        return self._read(lambda: self._connection.execute(sql, list(parameters)).fetchall())
+        return self._read(lambda: self._connection.execute(parse(sql), list(parameters)).fetchall())
 
     def _arrow(self, sql: str) -> pa.Table:
         return self._read(lambda: self._connection.sql(sql).to_arrow_table())
