@@ -17,11 +17,13 @@ from functools import lru_cache
 import duckdb
 import pyarrow as pa
 
-__all__ = ["Feed", "answer", "calculate", "connect"]
+__all__ = ["Feed", "calculate", "connect", "parse"]
 
 MAX_PLANS = 256  # that are kept, each with a connection of its own
+MAX_PARSED = 1_024  # statements that are kept
 
-# A copy of a few rows costs less than what DuckDB advises: `answer` tells.
+# `connection.sql`, which DuckDB advises, plans a statement twice. That costs more than a copy of a
+# few rows, and `calculate` and `DuckDBFile.few` are for few.
 warnings.filterwarnings("ignore", "Arrow output on a DB-API result", UserWarning)
 
 
@@ -52,14 +54,6 @@ class Feed:
         return self.table.__arrow_c_stream__(requested_schema)
 
 
-def answer(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
-    """Return the answer to one statement that has few rows.
-
-    `connection.sql` is for many rows: it plans the statement twice and copies the answer once less.
-    """
-    return connection.execute(sql).to_arrow_table()
-
-
 def calculate(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
     """Return the answer to a query over Arrow tables, by their names; safe for several threads.
 
@@ -85,10 +79,17 @@ class _Planned:
             try:
                 for name, table in tables.items():
                     self._feeds[name].table = table
-                return answer(self._connection, "EXECUTE planned")
+                return self._connection.execute("EXECUTE planned").to_arrow_table()
             finally:
                 for feed in self._feeds.values():
                     feed.table = feed.table.slice(0, 0)
+
+
+@lru_cache(maxsize=MAX_PARSED)
+def parse(sql: str) -> duckdb.Statement:
+    """Return one statement, parsed: any connection of any database can run it, many times."""
+    [statement] = connect().extract_statements(sql)
+    return statement
 
 
 @lru_cache(maxsize=MAX_PLANS)
@@ -96,5 +97,6 @@ def _planned(_process: int, sql: str, schemas: tuple[tuple[str, pa.Schema], ...]
     return _Planned(sql, schemas)
 
 
-# DuckDB complains of connections that are left when the process ends.
+# DuckDB complains of connections and statements that are left when the process ends.
 atexit.register(_planned.cache_clear)
+atexit.register(parse.cache_clear)

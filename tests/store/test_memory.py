@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -144,8 +145,8 @@ class Starved:
             self.failures -= 1
             self.connection.execute("SELECT list(repeat('x', 1000) || i) FROM range(200_000) r(i)")
 
-    def execute(self, sql: str, *arguments: Any) -> Any:
-        if not sql.startswith(("ROLLBACK", "BEGIN")):
+    def execute(self, sql: str | duckdb.Statement, *arguments: Any) -> Any:
+        if not (isinstance(sql, str) and sql.startswith(("ROLLBACK", "BEGIN"))):
             self._starve()
         return self.connection.execute(sql, *arguments)
 

@@ -18,14 +18,13 @@ import duckdb
 import pyarrow as pa
 
 from headrace.errors import StoreBusy, StoreError, Unreachable
-from headrace.scratch import Feed
+from headrace.scratch import Feed, parse
 from headrace.store.duckdb.errors import lacks_memory, translate, translated
 
 __all__ = ["PAUSES_SECONDS", "DuckDBFile", "Parameters"]
 
 MEMORY_LIMIT = "2GB"  # of DuckDB's own buffers; past it, queries spill to disk or fail
 SPILL_LIMIT = "8GB"  # of temporary files: a query from outside must not fill the log's disk
-MAX_PARSED = 1_024  # statements that are kept parsed
 MAX_FEEDS = 1_024  # names that stay registered
 CLOSE_SECONDS = 5.0  # that queries under way get to notice that they were ended
 
@@ -58,7 +57,6 @@ class DuckDBFile:
         self._cursor_lock = threading.Lock()
         self._cursors: set[duckdb.DuckDBPyConnection] = set()
         self._feeds: dict[tuple[str, pa.Schema], Feed] = {}
-        self._parsed: dict[str, duckdb.Statement] = {}
         self._asked: set[duckdb.DuckDBPyConnection] = set()  # of them, with a query from outside
         self._check_path(read_only)
         self._root = self._connect(read_only)
@@ -211,15 +209,8 @@ class DuckDBFile:
 
     def _execute(self, sql: str, parameters: Parameters) -> duckdb.DuckDBPyConnection:
         # Where a statement has parameters, its text is the same in many turns.
-        statement = self._parse(sql) if parameters else sql
+        statement = parse(sql) if parameters else sql
         return self._writer.execute(statement, parameters)
-
-    def _parse(self, sql: str) -> duckdb.Statement:
-        if sql not in self._parsed:
-            if len(self._parsed) >= MAX_PARSED:  # versions come and go
-                self._parsed.clear()
-            [self._parsed[sql]] = self._writer.extract_statements(sql)
-        return self._parsed[sql]
 
     def table(self, sql: str) -> pa.Table:
         """Return all rows of one statement as an Arrow table."""
@@ -244,7 +235,7 @@ class DuckDBFile:
 
     def run_again(self, sql: str) -> None:
         """Run one statement without parameters whose text is the same in many turns."""
-        self._writer.execute(self._parse(sql))
+        self._writer.execute(parse(sql))
 
     @contextmanager
     def registered(self, name: str, data: pa.Table) -> Iterator[str]:

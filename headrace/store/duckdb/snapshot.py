@@ -36,7 +36,7 @@ from headrace.log.base import Partition, Range
 from headrace.operators.state import Run, Shards
 from headrace.plan.stages import Operator
 from headrace.plan.tables import ERRORS, Table
-from headrace.scratch import answer
+from headrace.scratch import parse
 from headrace.store.asking import Found, Selection, Standing
 from headrace.store.base import (
     MAX_ROWS,
@@ -104,7 +104,7 @@ class DuckDBSnapshot:
     def _begin(self) -> None:
         self._connection.execute("BEGIN TRANSACTION READ ONLY")
         # A transaction of DuckDB sees the state of its first read, not of its beginning.
-        [self._engine] = self._connection.execute(_ENGINE).fetchall()
+        [self._engine] = self._connection.execute(parse(_ENGINE)).fetchall()
         self._is_begun = True
 
     def query(
@@ -316,8 +316,8 @@ class DuckDBSnapshot:
             self._versions[view] = read_shown(self._fetch, view)
         return self._versions[view]
 
-    def _few(self, sql: str) -> pa.Table:
-        return self._read(lambda: answer(self._connection, sql))
+    def _few(self, sql: str, values: Sequence[object]) -> pa.Table:
+        return self._read(lambda: self._connection.execute(parse(sql), values).to_arrow_table())
 
     def _batches(self, sql: str) -> Iterator[pa.RecordBatch]:
         with translated():
@@ -442,7 +442,7 @@ class DuckDBSnapshot:
         return estimate_bytes(self._fetch)
 
     def _fetch(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        return self._read(lambda: self._connection.execute(sql, list(parameters)).fetchall())
+        return self._read(lambda: self._connection.execute(parse(sql), list(parameters)).fetchall())
 
     def _arrow(self, sql: str) -> pa.Table:
         return self._read(lambda: self._connection.sql(sql).to_arrow_table())

@@ -32,7 +32,7 @@ class Asking(NamedTuple):
     """How a snapshot is read: for rows, for few rows as a table, and for any number in batches."""
 
     rows: Rows
-    few: Callable[[str], pa.Table]
+    few: Callable[[str, Sequence[object]], pa.Table]
     many: Callable[[str], Iterator[pa.RecordBatch]]
 
     def net(
@@ -87,10 +87,11 @@ def _of_version(
     if last <= told:
         return
     columns = ", ".join(columns_of(version.relation))
-    between = f"_commit > {told} AND _commit <= {last}"
     # One more, which tells that there are too many.
     few = asking.few(
-        f"SELECT {META}, {columns} FROM {version.changes} WHERE {between} LIMIT {FEW_ROWS + 1}"
+        f"SELECT {META}, {columns} FROM {version.changes} "
+        f"WHERE _commit > ? AND _commit <= ? LIMIT {FEW_ROWS + 1}",
+        [told, last],
     )
     if few.num_rows <= FEW_ROWS:
         yield from _of_few(few, state, version, told, last)
