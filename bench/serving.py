@@ -130,12 +130,18 @@ def read_in_process(url: str, subscribers: int, stop: ProcessEvent, told: "Queue
 async def follow_and_read(
     url: str, subscribers: int, stop: ProcessEvent, told: "Queue[str]"
 ) -> None:
-    messages, read_ms = [0], []
+    messages, failed_reads = [0], [0]
+    read_ms: list[float] = []
 
     async def follow() -> None:
         address = f"{url.replace('http', 'ws', 1)}/v1/views/per_second/changes"
         async with connect(
-            address, additional_headers=HEADERS, proxy=None, compression=None, max_size=None
+            address,
+            additional_headers=HEADERS,
+            proxy=None,
+            compression=None,
+            max_size=None,
+            open_timeout=60,
         ) as socket:
             async for _ in socket:
                 messages[0] += 1
@@ -144,8 +150,12 @@ async def follow_and_read(
         second = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 2))
         begin = time.perf_counter()
         params = {"where": [f"second={second}", "country=DE"]}
-        answer = await http.get("/v1/views/per_second", params=params)
-        answer.raise_for_status()
+        try:
+            answer = await http.get("/v1/views/per_second", params=params)
+            answer.raise_for_status()
+        except httpx.HTTPError:
+            failed_reads[0] += 1
+            return
         read_ms.append((time.perf_counter() - begin) * 1000)
 
     tasks = [asyncio.create_task(follow()) for _ in range(subscribers)]
@@ -157,7 +167,7 @@ async def follow_and_read(
         reads: set[asyncio.Task[None]] = set()
         while not stop.is_set():
             reads.add(asyncio.create_task(read(http)))
-            reads = {each for each in reads if not each.done() or each.result()}
+            reads = {each for each in reads if not each.done()}
             due += 1 / READS_PER_SECOND
             await asyncio.sleep(max(0.0, due - time.monotonic()))
         await asyncio.gather(*reads)
@@ -168,7 +178,7 @@ async def follow_and_read(
     failed = [repr(each) for each in ended if not isinstance(each, asyncio.CancelledError)]
     told.put(
         f"{messages[0]} messages, {len(read_ms)} reads with p50 {p50:.1f} ms and p99 {p99:.1f} ms, "
-        f"{len(failed)} subscribers lost"
+        f"{failed_reads[0]} reads refused, {len(failed)} subscribers lost {failed[:1]}"
     )
 
 

@@ -9,11 +9,13 @@ Promises:
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
-from starlette.concurrency import run_in_threadpool
 
 from headrace.errors import DefinitionUnreadable, TopicNotFound, UsageError, ViewNotFound
 from headrace.log.base import Log, Partition
@@ -30,8 +32,13 @@ from headrace.store.base import Snapshot, Store
 
 __all__ = ["MAX_READ_BYTES", "MAX_READ_SECONDS", "Answer", "Asked", "NotYet", "Views"]
 
+T = TypeVar("T")
+
 MAX_READ_BYTES = 32 << 20
 MAX_READ_SECONDS = 10.0
+#: Reads at once: more would take the engine's cores from its turns, and end no sooner. Those that
+#: may take long, because they sort or look for nothing, have threads of their own.
+MAX_READS, MAX_LONG_READS = 4, 2
 
 #: Where a view stands, and the topics that it reads.
 _Looked = tuple[Position, frozenset[str]]
@@ -45,6 +52,11 @@ class Asked:
     order: Sequence[str] = ()
     columns: Sequence[str] = ()
     limit: int = 1_000
+
+    @property
+    def may_take_long(self) -> bool:
+        """Whether all rows of the view have to be looked at."""
+        return bool(self.order) or not self.where
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,14 @@ class Views:
         self._log = log
         self._commits = commits
         self.topics = TopicNames()
+        self._pool = ThreadPoolExecutor(MAX_READS, "reading")
+        self._long_pool = ThreadPoolExecutor(MAX_LONG_READS, "reading long")
         self._looked: dict[str, tuple[int, asyncio.Task[_Looked]]] = {}
+
+    async def in_thread(self, work: Callable[[], T], *, may_take_long: bool = False) -> T:
+        """Run what reads the store in one of a few threads."""
+        pool = self._long_pool if may_take_long else self._pool
+        return await asyncio.get_running_loop().run_in_executor(pool, work)
 
     def read(self, name: str, asked: Asked) -> Answer:
         """Return rows of a view, or of `<view>.errors`. ViewNotFound, UsageError, QueryRefused."""
@@ -123,8 +142,8 @@ class Views:
             count = self._commits.count
             position, topics = await self._look(view, count)
             if not is_known:
-                known = (view, position, topics, wanted)
-                await run_in_threadpool(self._check_known, *known)
+                check = partial(self._check_known, view, position, topics, wanted)
+                await self.in_thread(check)
                 is_known = True
             if covers(position, wanted):
                 return
@@ -140,7 +159,7 @@ class Views:
         """Look where a view stands after so many commits; once for all who wait."""
         known, task = self._looked.get(view, (-1, None))
         if task is None or known < count or task.get_loop() is not asyncio.get_running_loop():
-            task = asyncio.create_task(run_in_threadpool(self._look_up, view))
+            task = asyncio.create_task(self.in_thread(partial(self._look_up, view)))
             self._looked[view] = (count, task)
             task.add_done_callback(lambda done: self._forget(view, done))
         return asyncio.shield(task)

@@ -360,18 +360,8 @@ class DuckDBSnapshot:
         )
         if not page.at_head:
             return page
-        found = self._fetch(
-            "SELECT p.stream, p.partition, p.next_offset, w.watermark_us "
-            "FROM headrace.holdings h JOIN headrace.progress p "
-            "ON p.unit = h.unit AND list_contains(h.inputs, p.stream) "
-            "LEFT JOIN headrace.view_watermarks w ON w.view = h.name AND w.version = h.version "
-            "WHERE h.kind = 'view' AND h.name = ? AND h.version = ?",
-            [view, page.token.version],
-        )
-        position = {StreamPartition(row[0], row[1]): row[2] for row in found}
-        watermark_us = next((row[3] for row in found), None)
-        known = NEVER if watermark_us is None else int(watermark_us)
-        return replace(page, position=position, watermark_us=known)
+        standing = self.standing(view)
+        return replace(page, position=standing.position, watermark_us=standing.watermark_us)
 
     def leases(self) -> dict[str, str]:
         """Return the view that each reader with a lease follows."""

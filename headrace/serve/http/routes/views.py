@@ -3,7 +3,6 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
@@ -94,7 +93,7 @@ async def rows(
         found = views.read(name, asked)
         return Response(encode(found, media_type), 200, headers_of(found), media_type)
 
-    return await run_in_threadpool(answer)
+    return await views.in_thread(answer, may_take_long=asked.may_take_long)
 
 
 async def _wait(
