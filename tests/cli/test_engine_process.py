@@ -79,7 +79,7 @@ def test_a_query_of_the_running_engine_runs_in_another_process_and_says_its_posi
     address = engine.address
     headers = {"Authorization": f"Bearer {address['token']}"}
     question = {"sql": "SELECT count(*) AS n FROM spend_per_minute"}
-    answer = httpx.post(f"{address['url']}/sql", json=question, headers=headers, trust_env=False)
+    answer = httpx.post(f"{address['url']}/v1/sql", json=question, headers=headers, trust_env=False)
     told = answer.json()
     assert told["commit"] > 0
     assert told["positions"]["spend_per_minute"].startswith("payments/0@")
@@ -96,7 +96,7 @@ def test_only_the_token_opens_the_engine(engine: EngineProcess) -> None:
     address = engine.address
     for token, status in ((address["token"], 200), (address["token"][:-1], 401), ("x", 401)):
         headers = {"Authorization": f"Bearer {token}"}
-        answer = httpx.get(f"{address['url']}/health", headers=headers, trust_env=False)
+        answer = httpx.get(f"{address['url']}/v1/status", headers=headers, trust_env=False)
         assert answer.status_code == status
 
 
@@ -227,7 +227,8 @@ def test_after_kill_9_another_engine_takes_over_and_ctrl_c_ends_it_cleanly(
     # Nobody runs now: the store is asked directly, and the dead engine's address is not used.
     assert ask(headrace, engine, "sql", "SELECT count(*) AS n FROM spend_per_minute") == [{"n": 3}]
     heir = start_engine(engine.folder, "--watch").wait_until("serving shop on ")
-    assert heir.address["token"] != dead["token"]
+    assert heir.address["pid"] != dead["pid"]
+    assert heir.address["token"] == dead["token"]  # the owner's; browsers stay logged in
     assert ask(headrace, heir, "sql", "SELECT count(*) AS n FROM spend_per_minute") == [{"n": 3}]
     heir.wait_until("large: level, and swapped in")
     _edit_while_it_watches(headrace, heir)

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
-from serving import READ, Server, serving
-from subscribing import folded, shown
-from values_view import fill
+from serve.serving import READ, Server, serving
+from serve.subscribing import folded, shown
+from serve.values_view import fill
 
 import headrace
 from headrace.client import AsyncClient, Changes, Client, Fold, Progress, Reset

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from serving import PERMISSIONS, READ
-from subscribing import EventSubscriber, Subscriber, folded, shown
 
 from headrace.client import Client
 from headrace.engine.reach import Reach
@@ -27,6 +25,8 @@ from headrace.serve.process import Served
 from headrace.sql import parse_project
 from headrace.store.base import Store
 from headrace.store.duckdb.store import DuckDBStore
+from serve.serving import PERMISSIONS, READ
+from serve.subscribing import EventSubscriber, Subscriber, folded, shown
 
 pytestmark = pytest.mark.spark
 
