@@ -65,7 +65,7 @@ def served(store: Store, log: EmbeddedLog, commits: Commits) -> Iterator[str]:
     services = Services(desk, log, store, project=lambda: Project((), ()), commits=commits)
     permissions = Permissions([TokenGrant.of(TOKEN, Grant("bench", Role.ADMIN))])
     limits = Limits(requests_per_second=100_000)
-    with serve(make_app(services, permissions, limits=limits), port=0) as url:
+    with serve(make_app(services, permissions, limits=limits)) as url:
         yield url
 
 

@@ -185,7 +185,7 @@ class Topics:
 @contextmanager
 def topics() -> Iterator[tuple[Topics, Client]]:
     made = Topics()
-    with serve(made.app(), port=0) as url, Client(url, "t", timeout_s=5) as client:
+    with serve(made.app()) as url, Client(url, "t", timeout_s=5) as client:
         yield made, client
 
 
@@ -393,6 +393,6 @@ def test_the_asynchronous_client_appends_once() -> None:
             appended = await client.append("clicks", [{"n": 1}])
             assert (appended.records, appended.position) == (1, "clicks/0@1")
 
-    with serve(made.app(), port=0) as url:
+    with serve(made.app()) as url:
         asyncio.run(run(url))
     assert (made.calls, made.records) == (2, [{"n": 1}])

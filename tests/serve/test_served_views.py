@@ -105,7 +105,7 @@ def url(running: Running) -> Iterator[str]:
         project=lambda: served.engine.project,
         commits=served.commits,
     )
-    with serve(make_app(services, PERMISSIONS), port=0) as url:
+    with serve(make_app(services, PERMISSIONS)) as url:
         yield url
 
 

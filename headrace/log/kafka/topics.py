@@ -339,6 +339,9 @@ class KafkaTopics:
         except KafkaException as error:
             if error.args[0].code() in raw:
                 raise
+            if "brokers are currently fenced" in error.args[0].str():
+                # They have just started and are about to serve: nothing is wrong with the topic.
+                raise self._cluster.unreachable(what) from error
             raise InvalidTopic(
                 f"{self._cluster}: refuses to {what}: {error.args[0].str()}. Use another name, or "
                 f"partitions and settings that the cluster allows."

@@ -209,8 +209,11 @@ class DuckDBFile:
 
     def _execute(self, sql: str, parameters: Parameters) -> duckdb.DuckDBPyConnection:
         # Where a statement has parameters, its text is the same in many turns.
-        statement = parse(sql) if parameters else sql
-        return self._writer.execute(statement, parameters)
+        if not parameters:
+            return self._writer.execute(sql)
+        # DuckDB takes no other mapping than a dictionary.
+        given = dict(parameters) if isinstance(parameters, Mapping) else parameters
+        return self._writer.execute(parse(sql), given)
 
     def table(self, sql: str) -> pa.Table:
         """Return all rows of one statement as an Arrow table."""

@@ -15,7 +15,7 @@ import duckdb
 
 __all__ = ["Limited", "limited"]
 
-_AGAIN_SECONDS = 0.05
+_AGAIN_SECONDS = 0.005
 
 
 @dataclass(eq=False)

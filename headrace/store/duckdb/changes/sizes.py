@@ -64,7 +64,7 @@ def check_sizes(
     rows = f"FROM {changes} WHERE _commit = {commit} AND _sign > 0"
     most = f"{_LARGEST_FACTOR} * ({row_bytes(relation)}) + {_named_bytes(relation)}"
     suspect = f"2 * ({most}) + {SOURCE_BYTES} > {MAX_RECORD_BYTES}"
-    if not file.rows(f"SELECT 1 {rows} AND {suspect} LIMIT 1"):
+    if file.rows(f"SELECT count(*) {rows} AND {suspect}") == [(0,)]:
         return
     row = json_object(
         [(each.name, f"c{at}", each.type) for at, each in enumerate(relation.columns)]
