@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 HEAD_SECONDS = 5.0
-MAX_WAITING = 64
+MAX_WAITING = 256
 LAST_SECONDS = 5.0
 
 _DROP = "headrace.drop"
