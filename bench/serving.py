@@ -15,7 +15,6 @@ the phases without readers before and after say how much.
 
 import argparse
 import asyncio
-import json
 import logging
 import multiprocessing
 import os
@@ -37,7 +36,7 @@ from websockets.asyncio.client import connect
 from headrace.engine.engine import Engine
 from headrace.engine.running import run_engine
 from headrace.engine.spark.session import start_spark
-from headrace.ledger.entries import MAIN, Progress
+from headrace.ledger.entries import MAIN, Progress, TurnReport
 from headrace.log import EmbeddedLog
 from headrace.model.definitions import Project
 from headrace.project.settings import Settings
@@ -122,13 +121,44 @@ def reader(url: str) -> httpx.Client:
     return httpx.Client(base_url=url, headers=HEADERS, trust_env=False, timeout=30)
 
 
-def read_in_process(url: str, subscribers: int, stop: ProcessEvent, told: "Queue[str]") -> None:
+def read_in_process(
+    url: str, subscribers: int, reads: int, stop: ProcessEvent, told: "Queue[str]"
+) -> None:
     """Follow and read until told to stop; then say what was seen."""
-    asyncio.run(follow_and_read(url, subscribers, stop, told))
+    asyncio.run(follow_and_read(url, subscribers, reads, stop, told))
+
+
+class Requests:
+    """A connection that sends requests by hand.
+
+    A client library would take as much CPU as the engine does, and here they share the cores.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._port = int(url.rpartition(":")[2])
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def get(self, target: str) -> int:
+        """Return the status of an answer."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection("127.0.0.1", self._port)
+        incoming, outgoing = self._streams
+        outgoing.write(
+            f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"Authorization: Bearer {TOKEN}\r\n\r\n".encode()
+        )
+        try:
+            head = await incoming.readuntil(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+            await incoming.readexactly(length)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self._streams = None
+            return 0
+        return int(head.split(b" ")[1])
 
 
 async def follow_and_read(
-    url: str, subscribers: int, stop: ProcessEvent, told: "Queue[str]"
+    url: str, subscribers: int, reads: int, stop: ProcessEvent, told: "Queue[str]"
 ) -> None:
     messages, failed_reads = [0], [0]
     read_ms: list[float] = []
@@ -146,39 +176,38 @@ async def follow_and_read(
             async for _ in socket:
                 messages[0] += 1
 
-    async def read(http: httpx.AsyncClient) -> None:
+    async def read(free: "asyncio.Queue[Requests]", due: float) -> None:
+        requests = await free.get()
         second = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 2))
-        begin = time.perf_counter()
-        params = {"where": [f"second={second}", "country=DE"]}
-        try:
-            answer = await http.get("/v1/views/per_second", params=params)
-            answer.raise_for_status()
-        except httpx.HTTPError:
+        target = f"/v1/views/per_second?where=second={second}&where=country=DE"
+        if await requests.get(target) == 200:
+            read_ms.append((time.monotonic() - due) * 1000)
+        else:
             failed_reads[0] += 1
-            return
-        read_ms.append((time.perf_counter() - begin) * 1000)
+        free.put_nowait(requests)
 
     tasks = [asyncio.create_task(follow()) for _ in range(subscribers)]
-    limits = httpx.Limits(max_connections=32)
-    async with httpx.AsyncClient(
-        base_url=url, headers=HEADERS, trust_env=False, timeout=30, limits=limits
-    ) as http:
-        due = time.monotonic()
-        reads: set[asyncio.Task[None]] = set()
-        while not stop.is_set():
-            reads.add(asyncio.create_task(read(http)))
-            reads = {each for each in reads if not each.done()}
-            due += 1 / READS_PER_SECOND
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
-        await asyncio.gather(*reads)
+    free: asyncio.Queue[Requests] = asyncio.Queue()
+    for _ in range(8):
+        free.put_nowait(Requests(url))
+    due = time.monotonic()
+    waiting: set[asyncio.Task[None]] = set()
+    while not stop.is_set():
+        if reads:
+            waiting.add(asyncio.create_task(read(free, due)))
+            waiting = {each for each in waiting if not each.done()}
+        due += 1 / (reads or 20)
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+    await asyncio.gather(*waiting)
     for task in tasks:
         task.cancel()
     ended = [each for each in await asyncio.gather(*tasks, return_exceptions=True) if each]
-    p50, p99 = np.percentile(read_ms, [50, 99])
     failed = [repr(each) for each in ended if not isinstance(each, asyncio.CancelledError)]
+    p50, p99 = np.percentile(read_ms or [0.0], [50, 99])
     told.put(
         f"{messages[0]} messages, {len(read_ms)} reads with p50 {p50:.1f} ms and p99 {p99:.1f} ms, "
-        f"{failed_reads[0]} reads refused, {len(failed)} subscribers lost {failed[:1]}"
+        f"{failed_reads[0]} reads refused, {len(failed)} subscribers lost {failed[:1]}, "
+        f"{time.process_time():.1f} s of CPU"
     )
 
 
@@ -197,6 +226,8 @@ class Load:
         self.commits = Commits()
         self.seen: list[tuple[float, int]] = [(0.0, 0)]
         self.engine.emitting.on_commit = self._note
+        self.turns: list[tuple[float, TurnReport]] = []
+        self.engine.on_turn = lambda turn: self.turns.append((time.monotonic(), turn))
 
     def _note(self) -> None:
         with self.store.open() as snapshot:
@@ -213,11 +244,14 @@ def delays_ms(called: list[float], seen: list[tuple[float, int]]) -> np.ndarray:
     return (moments[found[known]] - np.array(called)[known]) * 1000
 
 
-def load(rate: int, seconds: float, knee: bool) -> None:
-    phases = [0, SUBSCRIBERS, 0]
+def load(rate: int, seconds: float, *, knee: bool, apart: bool) -> None:
+    phases = [(0, 0), (SUBSCRIBERS, READS_PER_SECOND), (0, 0)]
+    if apart:
+        phases = [(0, 0), (SUBSCRIBERS, 0), (0, 0), (0, READS_PER_SECOND), (0, 0)]
     if knee:
-        phases = [0, SUBSCRIBERS, *(SUBSCRIBERS * 2**n for n in range(1, 5)), 0]
-    total = WARM_SECONDS + seconds * len(phases)
+        more = [(SUBSCRIBERS * 2**n, READS_PER_SECOND) for n in range(1, 5)]
+        phases = [(0, 0), (SUBSCRIBERS, READS_PER_SECOND), *more, (0, 0)]
+    total = WARM_SECONDS + (seconds + 5) * len(phases)  # readers come and go in between
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as name:
         work = Load(Path(name), rate)
         stop = threading.Event()
@@ -226,25 +260,27 @@ def load(rate: int, seconds: float, knee: bool) -> None:
         context = multiprocessing.get_context("spawn")
         called: Queue[list[float]] = context.Queue()
         told: Queue[str] = context.Queue()
-        begin = time.monotonic()
         producer = context.Process(target=produce, args=(work.folder, rate, total, called))
         producer.start()
         edges = []
         with served(work.store, work.log, work.commits) as url:
             time.sleep(WARM_SECONDS)
-            for subscribers in phases:
+            for subscribers, reads in phases:
                 ends = context.Event()
-                readers = context.Process(
-                    target=read_in_process, args=(url, subscribers, ends, told)
-                )
-                if subscribers:
+                asked = (url, subscribers, reads, ends, told)
+                readers = context.Process(target=read_in_process, args=asked)
+                is_read = subscribers or reads
+                if is_read:
                     readers.start()
+                spent = time.process_time()
                 from_s = time.monotonic()
                 time.sleep(seconds)
                 edges.append((from_s, time.monotonic(), os.getloadavg()[0]))
-                if subscribers:
+                spent = (time.process_time() - spent) / seconds
+                print(f"{subscribers} subscribers, {reads} reads/s: Python takes {spent:.2f} cores")
+                if is_read:
                     ends.set()
-                    print(f"{subscribers} subscribers: {told.get(timeout=60)}", flush=True)
+                    print(f"    {told.get(timeout=60)}", flush=True)
                     readers.join()
             times = called.get(timeout=total)
             producer.join()
@@ -253,34 +289,39 @@ def load(rate: int, seconds: float, knee: bool) -> None:
                 time.sleep(0.05)
         stop.set()
         turning.join()
-        report(phases, edges, times, work.seen)
-        print(f"{json.dumps({'seconds': round(time.monotonic() - begin)})}")
+        report(phases, edges, times, work)
         work.engine.close()
         work.store.close()
         work.log.close()
 
 
 def report(
-    phases: list[int],
+    phases: list[tuple[int, int]],
     edges: list[tuple[float, float, float]],
     times: list[float],
-    seen: list[tuple[float, int]],
+    work: Load,
 ) -> None:
-    delays = delays_ms(times, seen)
+    delays = delays_ms(times, work.seen)
     moments = np.array(times[: len(delays)])
     base = 0.0
-    for subscribers, (from_s, to_s, machine) in zip(phases, edges, strict=True):
+    for (subscribers, reads), (from_s, to_s, machine) in zip(phases, edges, strict=True):
         # What was appended while readers came is left out: their first rows are read then.
         within = delays[(moments >= from_s + 3) & (moments < to_s)]
         p50, p99 = np.percentile(within, [50, 99])
         base = base or p99
         print(
-            f"{subscribers:4d} subscribers: freshness p50 {p50:.0f} ms, p99 {p99:.0f} ms, "
-            f"ratio {p99 / base:.2f} (machine load {machine:.1f})"
+            f"{subscribers:4d} subscribers, {reads:3d} reads/s: freshness p50 {p50:.0f} ms, "
+            f"p99 {p99:.0f} ms, ratio {p99 / base:.2f} (machine load {machine:.1f})"
         )
+        turns = [turn for moment, turn in work.turns if from_s + 3 <= moment < to_s]
+        steps = {
+            step: np.median([turn.milliseconds[step] for turn in turns])
+            for step in turns[0].milliseconds
+        }
+        middle = ", ".join(f"{step} {spent:.0f}" for step, spent in steps.items())
+        print(f"    {len(turns)} turns, median ms: {middle}")
         if subscribers and p99 > 2 * base:
-            print(f"the knee: p99 has doubled with {subscribers} subscribers")
-            break
+            print(f"    p99 has doubled with {subscribers} subscribers: the knee is before that")
 
 
 def main() -> None:
@@ -290,13 +331,14 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--knee", action="store_true")
+    parser.add_argument("--apart", action="store_true", help="subscribers and reads by themselves")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING)
     print(f"machine load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     if arguments.only != "load":
         keyed(arguments.rows)
     if arguments.only != "keyed":
-        load(arguments.rate, arguments.seconds, arguments.knee)
+        load(arguments.rate, arguments.seconds, knee=arguments.knee, apart=arguments.apart)
 
 
 if __name__ == "__main__":

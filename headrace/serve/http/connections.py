@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 HEAD_SECONDS = 5.0
-MAX_WAITING = 64
+MAX_WAITING = 256
 DROP_SECONDS = 5.0
 
 #: Ends a connection that takes nothing: the last text it is sent, and how a WebSocket is closed.
