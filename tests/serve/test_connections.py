@@ -18,6 +18,7 @@ from fastapi import FastAPI
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from headrace.project.serving import ServeSettings
 from headrace.serve.http import bodies
 from headrace.serve.http.connections import connection_class
 from headrace.serve.http.errors import handle_errors
@@ -126,7 +127,7 @@ def test_a_connection_serves_one_request_after_another(url: str) -> None:
 
 def test_answers_are_sent_at_once(url: str) -> None:
     """Else each answer on a connection that is kept waits for 40 ms (server.py)."""
-    with socket.socket() as listening, _listen(0) as ours:
+    with socket.socket() as listening, _listen(ServeSettings()) as ours:
         listening.listen()
         ours.listen()
         assert [each.proto for each in (listening, ours)] == [0, socket.IPPROTO_TCP]
