@@ -11,11 +11,14 @@ Promises:
 - A log out of reach is told to every thread that takes turns, until publishing succeeds again: they
   wait for it and try again. Any other failure ends the engine.
 - The thread ends when all is published that it was asked for, unless the engine failed.
+- What sinks have been told is noted in the store now and then, after SETTLE_SECONDS without a turn
+  and when the thread ends: to note it after every turn would hold up the commit of the next.
 """
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple, Protocol
 
 from headrace.engine.turn.emitting import NEVER_US, Emitting
 from headrace.errors import Unreachable
@@ -23,21 +26,41 @@ from headrace.errors import Unreachable
 __all__ = ["MAX_TURNS_BEHIND", "Beside"]
 
 MAX_TURNS_BEHIND = 2
+SETTLE_SECONDS = 1.0
+
+
+class Publish(Protocol):
+    """Publishes what waits, and to the sinks that are due."""
+
+    def __call__(self, *, outbox: bool, written: bool, may_wait: bool = False) -> None:
+        """Publish entries of the outbox and rows of written streams, where there are some.
+
+        With `may_wait` what sinks have may be noted later. Unreachable, ProducerFenced.
+        """
+
+
+class _Asked(NamedTuple):
+    """What is to be published besides sinks, and how many turns asked for it so far."""
+
+    outbox: bool
+    written: bool
+    turns: int
 
 
 class Beside:
     """Publishes in line or, while `running`, in a thread. Safe for several threads.
 
-    `publish` takes whether there are entries in the outbox, and rows of written streams; the sinks
-    that are due it finds by itself, as `emitting` tells.
+    `settle` notes all that sinks have; `emitting` tells which of them are due.
     """
 
-    def __init__(self, publish: Callable[[bool, bool], None], emitting: Emitting) -> None:
+    def __init__(self, publish: Publish, settle: Callable[[], None], emitting: Emitting) -> None:
         self._publish = publish
+        self._settle = settle
         self._emitting = emitting
         self._changed = threading.Condition()
         self._is_running = False
         self._is_stopping = False
+        self._is_failed = False
         self._is_asked = False
         self._outbox = self._written = False  # what is asked for besides sinks
         self._turns_asked = self._turns_done = 0
@@ -58,7 +81,7 @@ class Beside:
     def after_turn(self, *, outbox: bool, written: bool) -> None:
         """Publish what a turn committed, now or soon. Unreachable, ProducerFenced."""
         if not self._is_running:
-            self._publish(outbox, written)
+            self._publish(outbox=outbox, written=written)
             return
         if not (outbox or written or self._emitting.due()):
             return
@@ -73,7 +96,7 @@ class Beside:
     def soon(self, *, outbox: bool = False, written: bool = False) -> None:
         """Publish what waits, now or soon, whatever is under way. Unreachable, ProducerFenced."""
         if not self._is_running:
-            self._publish(outbox, written)
+            self._publish(outbox=outbox, written=written)
             return
         with self._changed:
             self._ask(outbox=outbox, written=written)
@@ -81,7 +104,7 @@ class Beside:
     def now(self) -> None:
         """Publish all that waits, and return when it is done. Unreachable, ProducerFenced."""
         if not self._is_running:
-            self._publish(True, True)
+            self._publish(outbox=True, written=True)
             return
         with self._changed:
             if isinstance(self._failure, Unreachable):
@@ -124,41 +147,61 @@ class Beside:
             yield
         except BaseException:
             with self._changed:
-                self._is_asked = False
+                self._is_asked, self._is_failed = False, True
             raise
         finally:
             with self._changed:
                 self._is_stopping = True
                 self._changed.notify_all()
             thread.join()
-            self._is_running = self._is_stopping = self._is_asked = False
+            self._is_running = self._is_stopping = self._is_asked = self._is_failed = False
             self._turns_done, self._failure = self._turns_asked, None
 
     def _run(self, wake: Callable[[], None], end: Callable[[BaseException], None]) -> None:
+        is_settled = True
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._is_asked or self._is_stopping)
-                if not self._is_asked:
-                    return
-                outbox, written, turns = self._outbox, self._written, self._turns_asked
-                self._is_asked = self._outbox = self._written = False
-                self._begun += 1
-            failure: BaseException | None = None
+            asked = self._take(timeout_s=None if is_settled else SETTLE_SECONDS)
             try:
-                self._publish(outbox, written)
-            except BaseException as error:  # noqa: BLE001 - threads that take turns raise it
-                failure = error
-            with self._changed:
-                self._ended += 1
-                self._failure = failure
-                if failure is None:
-                    self._turns_done = turns
-                else:
-                    self._outbox |= outbox
-                    self._written |= written
-                self._changed.notify_all()
-            if failure is not None and not isinstance(failure, Unreachable):
-                end(failure)
+                if asked is not None:
+                    self._publish_asked(asked, wake)
+                elif not is_settled and not self._is_failed:
+                    self._settle()
+            except BaseException as error:  # noqa: BLE001 - the threads that take turns raise it
+                end(error)
                 return
-            if failure is not None or self._emitting.due_in_us() < NEVER_US:
-                wake()
+            is_settled = asked is None
+            with self._changed:
+                if is_settled and self._is_stopping and not self._is_asked:
+                    return
+
+    def _take(self, *, timeout_s: float | None) -> _Asked | None:
+        """Return what is to be published; None: the time has passed, or the thread is to end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_asked or self._is_stopping, timeout=timeout_s)
+            if not self._is_asked:
+                return None
+            asked = _Asked(self._outbox, self._written, self._turns_asked)
+            self._is_asked = self._outbox = self._written = False
+            self._begun += 1
+            return asked
+
+    def _publish_asked(self, asked: _Asked, wake: Callable[[], None]) -> None:
+        """Publish, and tell all threads how that ended. Raises all but Unreachable."""
+        failure: BaseException | None = None
+        try:
+            self._publish(outbox=asked.outbox, written=asked.written, may_wait=True)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failure = error
+        with self._changed:
+            self._ended += 1
+            self._failure = failure
+            if failure is None:
+                self._turns_done = asked.turns
+            else:
+                self._outbox |= asked.outbox
+                self._written |= asked.written
+            self._changed.notify_all()
+        if failure is not None and not isinstance(failure, Unreachable):
+            raise failure
+        if failure is not None or self._emitting.due_in_us() < NEVER_US:
+            wake()

@@ -107,7 +107,7 @@ class Engine:
         self.emitting = Emitting(project.sinks, views, wall)
         state = StateFolder(store.state_folder)
         publisher = Publisher(log, store) if publishes else None
-        self.beside = Beside(self._publish, self.emitting)
+        self.beside = Beside(self._publish, self._settle, self.emitting)
         self.tools = Tools(
             spark, log, store, self._pool, self.emitting, state, publisher, self.beside
         )
@@ -208,8 +208,12 @@ class Engine:
         with self._watching():
             self.beside.now()
 
-    def _publish(self, outbox: bool, written: bool) -> None:
-        self.tools.publish(self.epoch, outbox=outbox, written=written)
+    def _publish(self, *, outbox: bool, written: bool, may_wait: bool = False) -> None:
+        self.tools.publish(self.epoch, outbox=outbox, written=written, may_wait=may_wait)
+
+    def _settle(self) -> None:
+        if self.tools.publisher is not None:
+            self.tools.publisher.settle()
 
     def _publish_all(self) -> None:
         """Publish all that waits, also to sinks that are not due. Unreachable.

@@ -36,11 +36,16 @@ _SEQUENCED = APPENDS.append(pa.field("sequence", pa.int64()))
 
 
 def publish_changes(
-    log: Log, store: Store, epoch: int, topics: Collection[str] | None = None
+    log: Log,
+    store: Store,
+    epoch: int,
+    topics: Collection[str] | None = None,
+    *,
+    may_wait: bool = False,
 ) -> set[str]:
     """Publish what sinks wait for, all or those of some topics; return where there was something.
 
-    ProducerFenced, Unreachable.
+    With `may_wait` it may be noted later that they have it. ProducerFenced, Unreachable.
     """
     with store.open() as snapshot:
         behind = _behind(snapshot, topics)
@@ -49,7 +54,7 @@ def publish_changes(
             appended = _append(log, snapshot, behind, epoch)
     if as_one:
         return _publish_as_one(log, store, epoch, behind)
-    return _note(store, appended)
+    return _note(store, appended, may_wait=may_wait)
 
 
 def _publish_as_one(log: Log, store: Store, epoch: int, behind: Sequence[SinkState]) -> set[str]:
@@ -86,10 +91,10 @@ def _append(log: Log, snapshot: Snapshot, behind: Sequence[SinkState], epoch: in
     return _Appended(told, changed)
 
 
-def _note(store: Store, appended: _Appended) -> set[str]:
+def _note(store: Store, appended: _Appended, *, may_wait: bool = False) -> set[str]:
     if appended.told:
         faults.reach("sink_after_append")
-        store.told(appended.told)
+        store.told(appended.told, may_wait=may_wait)
     return appended.changed
 
 

@@ -32,18 +32,25 @@ class Publisher:
         outbox: bool = True,
         sinks: Collection[str] | None = None,
         written: bool = True,
+        may_wait: bool = False,
     ) -> set[str]:
         """Publish all that waits in the outbox, for sinks, and of streams that are written.
 
         `sinks` are topics; None: those of all sinks. Returns those of sinks that there was
-        something for. Unreachable, ProducerFenced.
+        something for. With `may_wait`, what sinks have may be noted by `settle`, or by one of the
+        next calls. Unreachable, ProducerFenced.
         """
         with self._mutex:
             if outbox:
                 publish(self._log, self._store, epoch)
             told: set[str] = set()
             if sinks is None or sinks:
-                told = publish_changes(self._log, self._store, epoch, sinks)
+                told = publish_changes(self._log, self._store, epoch, sinks, may_wait=may_wait)
             if written:
                 publish_written(self._log, self._store, epoch)
             return told
+
+    def settle(self) -> None:
+        """Note all that sinks have."""
+        with self._mutex:
+            self._store.told({})

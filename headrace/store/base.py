@@ -434,8 +434,12 @@ class Store(Protocol):
         """Note that a sink is told nothing, or goes on; what it is owed waits. EngineFenced."""
         ...
 
-    def told(self, commits: Mapping[str, int]) -> None:
-        """Note that sinks have all changes up to a commit, by topic; drop what nobody needs."""
+    def told(self, commits: Mapping[str, int], *, may_wait: bool = False) -> None:
+        """Note that sinks have all changes up to a commit, by topic; drop what nobody needs.
+
+        With `may_wait` the store may keep that in memory and write it with a later call, which may
+        be one without commits; snapshots show it at once.
+        """
         ...
 
     def follow(self, lease: str, view: str, after: Token | None = None) -> Token:

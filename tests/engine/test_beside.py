@@ -10,9 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from headrace.engine import beside as beside_module
 from headrace.engine.beside import MAX_TURNS_BEHIND, Beside
 from headrace.engine.turn.emitting import Emitting
-from headrace.errors import ProducerFenced, Unreachable
+from headrace.errors import ProducerFenced, StoreError, Unreachable
 from headrace.faults import Crash
 
 SECONDS = 30.0
@@ -27,9 +28,10 @@ class Publishing:
         self.woken = threading.Event()
         self.ended: list[BaseException] = []
         self.behind: list[int] = []
-        self.beside = Beside(self, Emitting((), {}, lambda: 0))
+        self.settled = threading.Event()
+        self.beside = Beside(self, self.settled.set, Emitting((), {}, lambda: 0))
 
-    def __call__(self, outbox: bool, written: bool) -> None:
+    def __call__(self, *, outbox: bool, written: bool, may_wait: bool = False) -> None:
         self.before()
         self.asked.append((outbox, written))
         self.behind.append(self.beside.turns_behind)
@@ -201,3 +203,40 @@ def test_an_engine_that_fails_publishes_no_more(publishing: Publishing) -> None:
     with pytest.raises(Crash), publishing.running() as beside:
         fail(beside)
     assert publishing.asked == [(True, False)]
+
+
+def test_what_sinks_have_is_noted_in_a_pause_and_in_the_end(
+    publishing: Publishing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beside_module, "SETTLE_SECONDS", 0.01)
+    with publishing.running() as beside:
+        assert not publishing.settled.wait(0.05), "there is nothing to note yet"
+        beside.after_turn(outbox=True, written=False)
+        wait(publishing.settled)
+        monkeypatch.setattr(beside_module, "SETTLE_SECONDS", SECONDS)
+        beside.after_turn(outbox=True, written=False)
+        until(lambda: len(publishing.asked) == 2)
+        publishing.settled.clear()
+    assert publishing.settled.is_set()
+
+
+def test_an_engine_that_failed_notes_nothing_more(publishing: Publishing) -> None:
+    def fail() -> None:
+        with publishing.running() as beside:
+            beside.after_turn(outbox=True, written=False)
+            until(lambda: len(publishing.asked) == 1)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert not publishing.settled.is_set()
+
+
+def test_what_cannot_be_noted_ends_the_engine(publishing: Publishing) -> None:
+    def fail() -> None:
+        raise StoreError("the store is damaged")
+
+    publishing.beside._settle = fail
+    with publishing.running() as beside:
+        beside.after_turn(outbox=True, written=False)
+    assert [str(each) for each in publishing.ended] == ["the store is damaged"]

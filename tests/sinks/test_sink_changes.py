@@ -3,7 +3,8 @@
 Method: random turns and swaps of a view of every placement, without Spark; what sinks wait for is
 published now and then, with a crash before, between or after appends, to a real embedded log; a
 reader of each topic folds it as its users do. Changes are put together in memory or in the store,
-at random, so that the rest of what a crash left often comes the other way.
+at random, so that the rest of what a crash left often comes the other way. What sinks have is noted
+at once or later, at random, and what is in memory only is forgotten now and then, as by a crash.
 """
 
 import json
@@ -80,6 +81,7 @@ def test_what_sinks_hold_is_the_view(
     tmp_path: Path, kind: str, emit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeping, "COMPACT_ROWS", 5)
+    monkeypatch.setattr(keeping, "_TOLD_COMMITS", 4)
     monkeypatch.setattr(changes, "_PIECE_ROWS", 2)
     for case in range(times(1)):
         draw = seeded(100 * case + len(kind) * 10 + len(emit))
@@ -132,16 +134,66 @@ def play(
                 point = draw.choice(["sink_before_append", "sink_after_append"])
                 crash_after(point, draw.randrange(4) if point == "sink_before_append" else 0)
             try:
-                publisher.publish(history.epoch)
+                publisher.publish(history.epoch, may_wait=draw.random() < 0.6)
             except faults.Crash:
                 continue  # what is in the log, and what is not, is found out next time
             finally:
                 faults.disarm()
             for entry in joined:
                 assert held(log, entry.mode) == shown(store, closed=emit == "final")
+            if draw.random() < 0.2:
+                forget(store)
     publisher.publish(history.epoch)
     for entry in joined:
         assert held(log, entry.mode) == shown(store, closed=emit == "final")
+
+
+def forget(store: DuckDBStore) -> None:
+    """Let a store know of its followers what another process would."""
+    store._keeping = keeping.ChangeKeeping(store._file)
+
+
+def test_what_sinks_have_is_noted_for_several_commits_at_once(tmp_path: Path) -> None:
+    log = EmbeddedLog(tmp_path / "log", sync=False)
+    store = DuckDBStore(tmp_path / "store.duckdb")
+    history = History(store, "tumbling", seeded(1))
+    history.turn()
+    publisher, entry = Publisher(log, store), SINKS["upsert"]
+    log.create_topic(entry.topic, partitions=1)
+    store.set_followers(history.epoch, Followers((entry,)), {"hits": history.table})
+    publisher.publish(history.epoch)
+    noted = in_ledger(store)
+
+    def publish_later() -> int:
+        history.turn()
+        publisher.publish(history.epoch, may_wait=True)
+        with store.open() as snapshot:
+            [state] = snapshot.sinks()
+            assert state.told == snapshot.commits(), "snapshots show it at once"
+            assert snapshot.waiting_changes() == {entry.topic: 0}
+            return snapshot.commits()
+
+    while (head := publish_later()) - noted < keeping._TOLD_COMMITS:
+        assert in_ledger(store) == noted
+    assert in_ledger(store) == head
+    stored = len(list(rows(log, Partition(entry.topic, 0))))
+    assert stored
+
+    last = publish_later()
+    assert in_ledger(store) == head
+    forget(store)
+    before = len(list(rows(log, Partition(entry.topic, 0))))
+    publisher.publish(history.epoch, may_wait=True)
+    assert len(list(rows(log, Partition(entry.topic, 0)))) == before, "nothing is stored twice"
+    publisher.settle()
+    assert in_ledger(store) == last
+    store.close()
+    log.close()
+
+
+def in_ledger(store: DuckDBStore) -> int:
+    with store.open() as snapshot:
+        return int(snapshot._fetch("SELECT told FROM headrace.sinks")[0][0])
 
 
 def test_every_mode_that_a_definition_may_have_can_be_written() -> None:

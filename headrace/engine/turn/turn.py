@@ -56,13 +56,20 @@ class Tools:
     publisher: Publisher | None
     beside: Beside
 
-    def publish(self, epoch: int, *, outbox: bool = True, written: bool = True) -> None:
-        """Publish what waits, to sinks where it is time to. Unreachable, ProducerFenced."""
+    def publish(
+        self, epoch: int, *, outbox: bool = True, written: bool = True, may_wait: bool = False
+    ) -> None:
+        """Publish what waits, to sinks where it is time to. Unreachable, ProducerFenced.
+
+        With `may_wait` what sinks have may be noted later.
+        """
         due = self.emitting.due()
         if self.publisher is None or not (outbox or written or due):
             return
         with self.emitting.telling(due):
-            self.publisher.publish(epoch, outbox=outbox, sinks=due, written=written)
+            self.publisher.publish(
+                epoch, outbox=outbox, sinks=due, written=written, may_wait=may_wait
+            )
 
     def tidy(self, files: Collection[str]) -> None:
         """Remove those files of state that no manifest names any more."""

@@ -8,7 +8,7 @@ read afterwards has to be of the same state, and is not tried again.
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any, BinaryIO, TypeAlias, TypeVar
@@ -85,8 +85,10 @@ class DuckDBSnapshot:
         connection: duckdb.DuckDBPyConnection,
         asked: Asked = lambda _: nullcontext(),
         standings: Standings | None = None,
+        told: Mapping[str, int] | None = None,
     ) -> None:
         self._connection = connection
+        self._told = told or {}  # by topic: further than the ledger says
         self._asked = asked
         self._standings = standings or Standings()
         self._changes = self._standings.changes
@@ -301,8 +303,10 @@ class DuckDBSnapshot:
         found = []
         for state in read_sinks(self._fetch):
             shown = self._shown_of(state.sink.view)
-            at = version_at(shown, state.told)
-            found.append(replace(state, version="" if at is None else shown[at].version))
+            told = max(state.told, self._told.get(state.sink.topic, 0))
+            at = version_at(shown, told)
+            version = "" if at is None else shown[at].version
+            found.append(replace(state, told=told, version=version))
         return found
 
     def sink_changes(self, state: SinkState) -> Iterator[SinkChanges]:

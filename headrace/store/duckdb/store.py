@@ -136,7 +136,8 @@ class DuckDBStore:
     def open(self) -> Iterator[DuckDBSnapshot]:
         """Open the last committed state for reading."""
         with self._file.cursor() as cursor:
-            snapshot = DuckDBSnapshot(cursor, self._file.asked, self._standings)
+            told = self._keeping.unwritten
+            snapshot = DuckDBSnapshot(cursor, self._file.asked, self._standings, told)
             snapshot.begin()
             yield snapshot
 
@@ -226,10 +227,13 @@ class DuckDBStore:
             self._check_epoch(epoch)
             self._keeping.pause_sink(topic, paused)
 
-    def told(self, commits: Mapping[str, int]) -> None:
+    def told(self, commits: Mapping[str, int], *, may_wait: bool = False) -> None:
         """Note that sinks have all changes up to a commit, by topic; drop what nobody needs."""
-        with self._keeping.safe(), self._file.transaction():
-            self._keeping.told(commits)
+        if may_wait and self._keeping.may_wait(commits):
+            return
+        if commits or self._keeping.unwritten:
+            with self._keeping.safe(), self._file.transaction():
+                self._keeping.told(commits)
 
     def follow(self, lease: str, view: str, after: Token | None = None) -> Token:
         """Let a reader follow a view, after a token or from the last commit on."""
@@ -259,6 +263,7 @@ class DuckDBStore:
         """Forget versions that no definition names any more, and their tables."""
         with self._keeping.changing(), self._file.transaction():
             self._check_epoch(epoch)
+            self._keeping.write_told()
             drop_versions(self._file, holdings)
         self._standings.forget()
 

@@ -23,7 +23,7 @@ from headrace.store.duckdb.tables.touching import (
 )
 from headrace.time.clocks import NEVER
 
-__all__ = ["images", "read_images", "read_near", "take_images"]
+__all__ = ["count_near", "images", "read_images", "read_near", "take_images"]
 
 _CHOSEN = "temp.__chosen"
 _ALL = "temp.__all_keys"
@@ -50,19 +50,21 @@ def read_images(file: DuckDBFile, shown: Shown, among: Touched) -> pa.Table:
         return file.few(query)
 
 
-def read_near(
-    file: DuckDBFile, table: Table, near: Near, watermark_us: int, *, most: int
-) -> pa.Table | None:
-    """Return the images of the rows that a test holds for; None: those are more than `most`.
+def count_near(file: DuckDBFile, table: Table, near: Near) -> int:
+    """Return how many rows a test holds for."""
+    # No LIMIT: DuckDB 2.0.0 now and then leaves out a row that the transaction itself has written.
+    source = shown_then(table).source
+    [(count,)] = file.rows(f"SELECT count(*) FROM {source} WHERE {near.test}", near.values)
+    return int(count)
+
+
+def read_near(file: DuckDBFile, table: Table, near: Near, watermark_us: int) -> pa.Table:
+    """Return the images of the rows that a test holds for.
 
     Rows are closed as they are when W is `watermark_us`.
     """
     shown = shown_then(table)
-    # No LIMIT: DuckDB 2.0.0 now and then leaves out a row that the transaction itself has written.
     chosen = f"SELECT * FROM {shown.source} WHERE {near.test}"
-    [(count,)] = file.rows(f"SELECT count(*) FROM {shown.source} WHERE {near.test}", near.values)
-    if count > most:
-        return None
     values: dict[str, object] = dict(near.values)
     if "$watermark" in shown.closed:  # the others close never, or at once
         values["watermark"] = None if watermark_us == NEVER else watermark_us

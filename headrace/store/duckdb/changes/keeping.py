@@ -45,6 +45,8 @@ __all__ = ["ChangeKeeping"]
 COMPACT_ROWS = 100_000
 # Between two looks at what readers with a lease have; sinks are looked at when they are told.
 _PRUNE_COMMITS = 16
+# Up to where sinks have been told is written once for so many commits, while turns follow closely.
+_TOLD_COMMITS = 16
 # Where a turn touches few of many rows, so many commits pass before that is looked into again.
 _CROWDED_COMMITS = 32
 _NO_LIMITS = ChangeLimits(commits=1 << 62, bytes=1 << 62)
@@ -62,6 +64,7 @@ class ChangeKeeping:
         self._unpruned: dict[str, int] = {}  # commits since a view was pruned
         self._crowded: dict[str, int] = {}  # commits until it is tried to read what is near
         self._ended: set[str] = set()  # leases that end with the transaction under way
+        self._unwritten: Mapping[str, int] = {}  # what sinks were told, by topic; never changed
 
     def forget(self) -> None:
         """Read anew who follows: it changed."""
@@ -192,6 +195,7 @@ class ChangeKeeping:
 
     def set_followers(self, followers: Followers, tables: Mapping[str, Table]) -> None:
         """Let sinks, and views that always keep their changes, be these."""
+        self.write_told()
         self._limits = followers.limits
         commit = head_of(self._file.rows) + 1
         if set_followers(self._file, followers, tables, commit):
@@ -236,8 +240,39 @@ class ChangeKeeping:
         self._file.run("UPDATE headrace.sinks SET paused = ? WHERE topic = ?", [paused, topic])
         self.forget()
 
+    @property
+    def unwritten(self) -> Mapping[str, int]:
+        """Up to which commit sinks have been told, where the ledger does not say so yet."""
+        return self._unwritten
+
+    def may_wait(self, commits: Mapping[str, int]) -> bool:
+        """Keep in memory what sinks were told, and return whether that will do for now.
+
+        A crash forgets it. Then the same changes are published again, and the log knows by their
+        sequences that it has them: so this is for what the sinks of one version are told, commit by
+        commit, and never for what is on its way as a whole.
+        """
+        self._unwritten = {**self._unwritten, **commits}
+        for view in self.followed.values():
+            for state in view.sinks:
+                told = self._unwritten.get(state.sink.topic)
+                if told is None:
+                    continue
+                is_whole = state.until is not None or state.first is not None
+                if is_whole or view.is_measured or not view.is_only:
+                    return False
+                if told - state.told >= _TOLD_COMMITS:
+                    return False
+        return True
+
+    def write_told(self) -> None:
+        """Write what is known in memory only of what sinks were told."""
+        if self._unwritten:
+            self.told({})
+
     def told(self, commits: Mapping[str, int]) -> None:
         """Note that sinks have all changes up to a commit; drop what nobody needs any more."""
+        commits, self._unwritten = {**self._unwritten, **commits}, {}
         known = self.followed
         for topic, commit in commits.items():
             self._file.run(

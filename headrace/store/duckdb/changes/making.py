@@ -17,7 +17,7 @@ import pyarrow as pa
 from headrace.ledger.following import relation_of
 from headrace.plan.tables import Table
 from headrace.store.duckdb.changes.differing import find_differences, insert_differences
-from headrace.store.duckdb.changes.images import read_images, read_near, take_images
+from headrace.store.duckdb.changes.images import count_near, read_images, read_near, take_images
 from headrace.store.duckdb.changes.layout import META, columns_of
 from headrace.store.duckdb.changes.sizes import are_small
 from headrace.store.duckdb.file import DuckDBFile
@@ -201,17 +201,14 @@ class _InMemory(_Images):
     """Few images, as Arrow tables: no statement of the store's has to be planned to compare."""
 
     @abstractmethod
-    def _read(self, watermark_us: int) -> pa.Table | None: ...
+    def _read(self, watermark_us: int) -> pa.Table: ...
 
     def begin(self, watermark_us: int) -> bool:
-        found = self._read(watermark_us)
-        if found is not None:
-            self._before = found
-        return found is not None
+        self._before = self._read(watermark_us)
+        return True
 
     def note(self, watermark_us: int) -> None:
         after = self._read(watermark_us)
-        assert after is not None
         self._changes.insert(self._before, after)
         self._before = after
 
@@ -224,11 +221,14 @@ class _Near(_InMemory):
         self._near = near
         self._most = most
 
-    def _read(self, watermark_us: int) -> pa.Table | None:
-        table = self._changes.table
-        found = read_near(self._file, table, self._near, watermark_us, most=self._most)
-        self._most *= 2  # rows that a turn adds are no reason to stop half way
-        return found
+    def begin(self, watermark_us: int) -> bool:
+        # Once: a turn adds no more rows than its delta has.
+        if count_near(self._file, self._changes.table, self._near) > self._most:
+            return False
+        return super().begin(watermark_us)
+
+    def _read(self, watermark_us: int) -> pa.Table:
+        return read_near(self._file, self._changes.table, self._near, watermark_us)
 
     def end(self) -> None:
         pass
