@@ -3,14 +3,19 @@
 No text from outside is part of a statement: columns are those of the relation, quoted; a value is a
 parameter, cast to the type of its column, so that DuckDB compares it with the column as it is
 stored and can skip what does not fit (the whole key of a row is looked up in its own windows).
+
+So the statements of many readers have few texts, which are parsed once.
 """
 
+import atexit
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import duckdb
 import pyarrow as pa
 
+from headrace.scratch import connect
 from headrace.store.asking import Compare, Condition, Found, Order, Selection
 from headrace.store.duckdb.query import translated_within
 from headrace.store.duckdb.tables.names import quote
@@ -18,21 +23,28 @@ from headrace.store.duckdb.tables.names import quote
 __all__ = ["find_rows", "select", "stream_rows"]
 
 _BATCH_ROWS = 1_024
+_MAX_PARSED = 256  # statements; of their own, so that no reader displaces those of the commit
 
 # Rows that are asked for are few: their copy is cheaper than a second plan.
 warnings.filterwarnings("ignore", "Arrow output on a DB-API result makes an extra copy")
 
-Statement = tuple[str, list[object]]
+Statement = tuple[str, dict[str, object]]
 
 
 def select(
-    source: str, columns: Sequence[str], asked: Selection, names: Mapping[str, str] | None = None
+    source: str,
+    columns: Sequence[str],
+    asked: Selection,
+    names: Mapping[str, str] | None = None,
+    known: Mapping[str, object] | None = None,
 ) -> Statement:
     """Return the statement for some rows of a source, and its parameters.
 
-    `names` are the columns of the source by those of the view, where they differ.
+    `names` are the columns of the source by those of the view, where they differ; `known` are the
+    parameters of the source itself.
     """
     test, values = _tests(asked.conditions, names)
+    values |= known or {}
     parts = [f"SELECT {', '.join(columns)} FROM {source}{test}"]
     if asked.order:
         parts.append(f"ORDER BY {', '.join(_order(each, names) for each in asked.order)}")
@@ -43,14 +55,15 @@ def select(
 
 def _tests(conditions: Sequence[Condition], names: Mapping[str, str] | None) -> Statement:
     tests: list[str] = []
-    values: list[object] = []
-    for each in conditions:
+    values: dict[str, object] = {}
+    for at, each in enumerate(conditions):
         column = _name(each.column.name, names)
         if each.value is None:
             tests.append(f"{column} IS {'NOT ' if each.compare is Compare.UNEQUAL else ''}NULL")
         else:
-            tests.append(f"{column} {each.compare.value} CAST(? AS {each.column.type.duckdb})")
-            values.append(each.value)
+            type_ = each.column.type.duckdb
+            tests.append(f"{column} {each.compare.value} CAST($value{at} AS {type_})")
+            values[f"value{at}"] = each.value
     return (f" WHERE {' AND '.join(tests)}" if tests else ""), values
 
 
@@ -70,15 +83,20 @@ def find_rows(
     *,
     max_bytes: int,
     max_seconds: float,
+    known: Mapping[str, object] | None = None,
 ) -> Found:
-    """Return rows of a source within all limits. QueryRefused: it takes too long, or fails."""
+    """Return rows of a source within all limits. QueryRefused: it takes too long, or fails.
+
+    `known` are the parameters of the source.
+    """
     assert asked.limit is not None
     limit = asked.limit
     one_more = Selection(asked.columns, asked.conditions, asked.order, limit + 1)
-    sql, values = select(source, [quote(each.name) for each in asked.columns], one_more)
+    names = [quote(each.name) for each in asked.columns]
+    sql, values = select(source, names, one_more, known=known)
     with translated_within(connection, max_seconds):
         # Not `sql`, which plans twice: a keyed read takes 2.0 instead of 2.6 ms of CPU.
-        reader = connection.execute(sql, values).to_arrow_reader(_BATCH_ROWS)
+        reader = connection.execute(_parse(sql), values).to_arrow_reader(_BATCH_ROWS)
         assert reader is not None
         with reader:
             batches, rows, size = [], 0, 0
@@ -105,3 +123,13 @@ def stream_rows(
         reader = connection.sql(sql, params=values).to_arrow_reader(_BATCH_ROWS)
         with reader:
             yield from reader
+
+
+@lru_cache(maxsize=_MAX_PARSED)
+def _parse(sql: str) -> duckdb.Statement:
+    [statement] = connect().extract_statements(sql)
+    return statement
+
+
+# As in scratch.py: DuckDB complains of statements that are left when the process ends.
+atexit.register(_parse.cache_clear)

@@ -64,6 +64,7 @@ from headrace.store.duckdb.standing import Standings, read_standing
 from headrace.store.duckdb.tables.cutting import day_start
 from headrace.store.duckdb.tables.names import errors_of, physical, quote
 from headrace.store.duckdb.tables.placing import placing_of
+from headrace.store.duckdb.tables.reading import shown_then
 from headrace.store.duckdb.versions import CLOCK, read_clock
 from headrace.store.duckdb.writing import WRITTEN_BY
 from headrace.time.clocks import NEVER
@@ -86,8 +87,10 @@ class DuckDBSnapshot:
         asked: Asked = lambda _: nullcontext(),
         standings: Standings | None = None,
         told: Mapping[str, int] | None = None,
+        tables: Mapping[str, Table] | None = None,
     ) -> None:
         self._connection = connection
+        self._tables = tables or {}  # that readers see, by view, as far as is known
         self._told = told or {}  # by topic: further than the ledger says
         self._asked = asked
         self._standings = standings or Standings()
@@ -135,8 +138,9 @@ class DuckDBSnapshot:
         max_seconds: float = MAX_SECONDS,
     ) -> Found:
         """Return rows that readers see of a view, or of its errors. QueryRefused, ViewNotFound."""
-        source = f"main.{quote(view)}"
+        source, known = self._source(view)
         if errors:
+            known = {}
             source = errors_of(view)
             names = "SELECT 1 FROM duckdb_views() WHERE schema_name = 'main' AND view_name = ?"
             if not self._fetch(names, [f"{view}.{ERRORS}"]):
@@ -146,8 +150,24 @@ class DuckDBSnapshot:
                 )
         with self._asked(self._connection):
             return find_rows(
-                self._connection, source, asked, max_bytes=max_bytes, max_seconds=max_seconds
+                self._connection,
+                source,
+                asked,
+                max_bytes=max_bytes,
+                max_seconds=max_seconds,
+                known=known,
             )
+
+    def _source(self, view: str) -> tuple[str, Mapping[str, object]]:
+        """Return what the rows of a view are read from, and its parameters.
+
+        The public name says the same; but to look up W in a subquery takes DuckDB 1 ms more.
+        """
+        table, standing = self._tables.get(view), self.standing(view)
+        if table is None or table.version != standing.version:
+            return f"main.{quote(view)}", {}
+        shown = shown_then(table)
+        return f"({shown.select})", shown.parameters(standing.watermark_us)
 
     def keyed_batches(
         self, view: str, asked: Selection, *, max_seconds: float

@@ -72,6 +72,7 @@ class DuckDBStore:
         self._file = DuckDBFile(path, read_only=read_only)
         self._keeping = ChangeKeeping(self._file)
         self._standings = Standings()
+        self._tables: Mapping[str, Table] = {}  # that readers see, by view; never changed
         self.path = self._file.path
         try:
             with nullcontext() if read_only else self._file.transaction():
@@ -137,7 +138,7 @@ class DuckDBStore:
         """Open the last committed state for reading."""
         with self._file.cursor() as cursor:
             told = self._keeping.unwritten
-            snapshot = DuckDBSnapshot(cursor, self._file.asked, self._standings, told)
+            snapshot = DuckDBSnapshot(cursor, self._file.asked, self._standings, told, self._tables)
             snapshot.begin()
             yield snapshot
 
@@ -174,6 +175,7 @@ class DuckDBStore:
         try:
             with self._keeping.changing():
                 self._file.write_first(write)
+            self._tables = {**self._tables, **{table.view: table for table in tables}}
         except StoreError as error:
             if not lacks_memory(error) or not tables:
                 raise
@@ -265,6 +267,10 @@ class DuckDBStore:
             self._check_epoch(epoch)
             self._keeping.write_told()
             drop_versions(self._file, holdings)
+        gone = {(held.name, held.version) for held in holdings}
+        self._tables = {
+            view: table for view, table in self._tables.items() if (view, table.version) not in gone
+        }
         self._standings.forget()
 
     def journal(self, planned: PlannedTurn) -> None:

@@ -21,7 +21,6 @@ from headrace.store.duckdb.tables.touching import (
     measure_keys,
     source_among,
 )
-from headrace.time.clocks import NEVER
 
 __all__ = ["count_near", "images", "read_images", "read_near", "take_images"]
 
@@ -65,9 +64,7 @@ def read_near(file: DuckDBFile, table: Table, near: Near, watermark_us: int) -> 
     """
     shown = shown_then(table)
     chosen = f"SELECT * FROM {shown.source} WHERE {near.test}"
-    values: dict[str, object] = dict(near.values)
-    if "$watermark" in shown.closed:  # the others close never, or at once
-        values["watermark"] = None if watermark_us == NEVER else watermark_us
+    values = {**near.values, **shown.parameters(watermark_us)}
     # MATERIALIZED: else HAVING is evaluated first, for all rows.
     source = f"(WITH near AS MATERIALIZED ({chosen}) FROM near)"
     return file.few(images(shown, f"{source} AS {GROUP}"), values)

@@ -88,6 +88,12 @@ class Shown:
         """The column that says whether a row is closed."""
         return f"{self.placing.closed(self.watermark)} AS _closed"
 
+    def parameters(self, watermark_us: int) -> dict[str, object]:
+        """Return the parameters of `shown_then`, where W is this."""
+        if "$watermark" not in self.closed:  # rows that close never, or at once
+            return {}
+        return {"watermark": None if watermark_us == NEVER else watermark_us}
+
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """What is selected."""
