@@ -65,8 +65,10 @@ def read_near(file: DuckDBFile, table: Table, near: Near, watermark_us: int) -> 
     shown = shown_then(table)
     chosen = f"SELECT * FROM {shown.source} WHERE {near.test}"
     values = {**near.values, **shown.parameters(watermark_us)}
-    # MATERIALIZED: else HAVING is evaluated first, for all rows.
-    source = f"(WITH near AS MATERIALIZED ({chosen}) FROM near)"
+    source = f"({chosen})"
+    if shown.condition:
+        # MATERIALIZED: else HAVING is evaluated first, for all rows.
+        source = f"(WITH near AS MATERIALIZED ({chosen}) FROM near)"
     return file.few(images(shown, f"{source} AS {GROUP}"), values)
 
 

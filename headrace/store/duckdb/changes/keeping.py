@@ -150,7 +150,12 @@ class ChangeKeeping:
             made = maker.finish()
             if made.rows:
                 changed.append(maker.table.view)
-                self.measure(maker.table, maker.commit, are_small=made.are_small)
+                self.measure(
+                    maker.table,
+                    maker.commit,
+                    are_small=made.are_small,
+                    held_bytes=made.held_bytes,
+                )
                 self._compact(maker.table.view, made.rows, maker.commit)
             self._prune_now_and_then(maker.table.view)
         return frozenset(changed)
@@ -179,19 +184,25 @@ class ChangeKeeping:
             left = compact(self._file, followed, shown, min([commit, *told]))
             self._added[view] = -left
 
-    def measure(self, table: Table, commit: int, *, are_small: bool = False) -> None:
+    def measure(
+        self,
+        table: Table,
+        commit: int,
+        *,
+        are_small: bool = False,
+        held_bytes: int | None = None,
+    ) -> None:
         """Note how large the changes of a commit are. MergeFailed: too large for a sink."""
         view = self.followed[table.view]
         if not are_small:
             sinks = [state.sink for state in view.sinks]
             check_sizes(self._file, table, view.changes, commit, sinks)
         if view.is_measured:
-            self._file.run(
-                f"INSERT INTO headrace.change_sizes SELECT ?, {commit}, "
-                f"coalesce(sum({row_bytes(relation_of(table))}), 0) FROM {view.changes} "
-                f"WHERE _commit = {commit}",
-                [table.view],
-            )
+            if held_bytes is None:
+                size = f"coalesce(sum({row_bytes(relation_of(table))}), 0)"
+                counted = f"SELECT {size} FROM {view.changes} WHERE _commit = ?"
+                [(held_bytes,)] = self._file.rows(counted, [commit])
+            self._file.insert("headrace.change_sizes", [[table.view, commit, held_bytes]])
 
     def set_followers(self, followers: Followers, tables: Mapping[str, Table]) -> None:
         """Let sinks, and views that always keep their changes, be these."""

@@ -37,10 +37,14 @@ _NEAR_FACTOR = 4
 
 
 class Made(NamedTuple):
-    """How many changes a commit has, and whether all of them are surely small as records."""
+    """How many changes a commit has, and whether all of them are surely small as records.
+
+    `held_bytes` is about what they hold; None: the store has to be asked.
+    """
 
     rows: int
     are_small: bool
+    held_bytes: int | None
 
 
 class ChangeMaker:
@@ -138,7 +142,7 @@ class _Changes:
         self.columns = list(columns_of(relation_of(table)))
         self._commit = commit
         self._step = 0
-        self._made = Made(0, are_small=True)
+        self._made = Made(0, are_small=True, held_bytes=0)
 
     @property
     def made(self) -> Made:
@@ -156,7 +160,8 @@ class _Changes:
                     f"SELECT $commit, $step, $made + number, sign, _closed, {columns} FROM {name}",
                     place,
                 )
-        self._count(found.num_rows, small=are_small(found, relation_of(self.table)))
+        small = are_small(found, relation_of(self.table))
+        self._count(found.num_rows, small=small, held_bytes=found.nbytes)
 
     def insert_stored(self, before: str, after: str) -> None:
         """Do the same of two tables in the store."""
@@ -164,10 +169,15 @@ class _Changes:
         written = insert_differences(
             self.file, self.into, before, after, keys=self.keys, columns=self.columns, place=place
         )
-        self._count(written, small=False)
+        self._count(written, small=False, held_bytes=None)
 
-    def _count(self, rows: int, *, small: bool) -> None:
-        self._made = Made(self._made.rows + rows, self._made.are_small and small)
+    def _count(self, rows: int, *, small: bool, held_bytes: int | None) -> None:
+        made = self._made
+        if held_bytes is not None and made.held_bytes is not None:
+            held_bytes += made.held_bytes
+        else:
+            held_bytes = None
+        self._made = Made(made.rows + rows, made.are_small and small, held_bytes)
         self._step += 1
 
 
