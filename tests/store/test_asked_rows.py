@@ -1,5 +1,7 @@
 """Rows that readers ask for by conditions are those of the view's public name, at every commit.
 
+So is what is said of where the view stands, which commits bring up to date in memory.
+
 Method: random turns and swaps of a view of every placement, without Spark. The statement for some
 rows reads the table of the version with W as a parameter; the public name looks W up by itself.
 """
@@ -14,6 +16,7 @@ from soaking import seeded, times
 from headrace.store.asking import Compare, Condition, Selection, readable_columns
 from headrace.store.base import Snapshot
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
+from headrace.store.duckdb.standing import read_standing
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.store.changing import PLACEMENTS, History
 
@@ -30,6 +33,7 @@ def public(snapshot: Snapshot, condition: str = "true") -> list[dict[str, Any]]:
 
 
 def check(snapshot: DuckDBSnapshot) -> None:
+    assert snapshot.standing("hits") == read_standing(snapshot._fetch, "hits")
     rows = public(snapshot)
     assert asked(snapshot) == Counter(map(repr, rows))
     columns = {each.name: each for each in readable_columns(snapshot.standing("hits").relation)}
@@ -54,6 +58,9 @@ def test_rows_by_conditions_are_those_of_the_public_name(tmp_path: Path, kind: s
             else:
                 history.turn()
             with store.open() as snapshot:
+                if step % 5 not in (0, 4):
+                    known = store._standings.get("hits", snapshot.commits(), snapshot._changes)
+                    assert known is not None, "the commit has brought it up to date"
                 if step > 4:
                     assert "main." not in snapshot._source("hits")[0], "the table is read itself"
                 check(snapshot)

@@ -380,7 +380,7 @@ class DuckDBSnapshot:
     ) -> Page:
         """Return what followed a token, at most so many rows. TokenRefused, TokenTooOld."""
         page = page_after(
-            self._fetch, self._arrow, view, after, max_rows=max_rows, max_bytes=max_bytes
+            self._fetch, self._few, view, after, max_rows=max_rows, max_bytes=max_bytes
         )
         if not page.at_head:
             return page

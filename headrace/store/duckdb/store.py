@@ -320,13 +320,16 @@ class DuckDBStore:
         check_laws(commit.counters)
         tried = False
         changed: Changed = frozenset()
+        number = 0
 
         def write() -> None:
-            nonlocal tried, changed
+            nonlocal tried, changed, number
             # DuckDB may lack memory for its checkpoint when the transaction is committed already.
             if not (tried and self._is_committed(commit.planned)):
                 tried = True
-                changed = self._write_turn(commit, evaluate)
+                number = self._check_turn(commit.planned) + 1
+                changed = write_turn(self._file, commit, self._keeping, evaluate)
+                faults.reach("before_commit")
 
         try:
             with self._keeping.safe():
@@ -336,13 +339,8 @@ class DuckDBStore:
                 raise
             if not self._is_committed(commit.planned):
                 raise blame_for_memory(commit, error) or error from error
+        self._standings.advance(commit, number)
         faults.reach("after_commit")
-        return changed
-
-    def _write_turn(self, commit: Commit, evaluate: Evaluate | None) -> Changed:
-        self._check_turn(commit.planned)
-        changed = write_turn(self._file, commit, self._keeping, evaluate)
-        faults.reach("before_commit")
         return changed
 
     def _is_committed(self, planned: PlannedTurn) -> bool:
@@ -395,10 +393,12 @@ class DuckDBStore:
                 f"Stop this one."
             )
 
-    def _check_turn(self, planned: PlannedTurn) -> None:
-        # One statement for both: each costs every turn a millisecond.
-        newest, last = self._file.rows(
-            "SELECT epoch, (SELECT turn FROM headrace.units WHERE unit = ?) FROM headrace.engine",
+    def _check_turn(self, planned: PlannedTurn) -> int:
+        """Return the number of the last commit. EngineFenced: the turn is not the next one."""
+        # One statement for all: each costs every turn a millisecond.
+        newest, commits, last = self._file.rows(
+            "SELECT epoch, commits, (SELECT turn FROM headrace.units WHERE unit = ?) "
+            "FROM headrace.engine",
             [planned.unit],
         )[0]
         self._check_epoch(planned.epoch, newest)
@@ -412,3 +412,4 @@ class DuckDBStore:
                 f"unit {planned.unit}: turn {planned.turn} does not follow turn {last}, the last "
                 f"one committed. Another engine turns this unit; stop one of them."
             )
+        return int(commits)

@@ -15,7 +15,8 @@ __all__ = ["check_token", "head_token", "keyed_columns", "page_after", "rows_of"
 
 _BEGIN_ANEW = "begin with all rows of the view, without a token"
 
-Arrow = Callable[[str], pa.Table]
+#: Answers a statement with parameters.
+Arrow = Callable[[str, Sequence[object]], pa.Table]
 
 
 def head_token(rows: Rows, view: str) -> Token:
@@ -43,7 +44,7 @@ def page_after(
     while True:
         version = shown[at]
         last = shown[at + 1].since - 1 if at + 1 < len(shown) else head
-        part = arrow(_select(version, token, last, left + 1))
+        part = arrow(*_select(version, token, last, left + 1))
         fit = left if max_bytes is None else _that_fit(part, left, max_bytes)
         cut = part.num_rows > fit
         if cut:
@@ -87,15 +88,17 @@ def _struct(relation: Relation) -> str:
     return f"struct_pack({', '.join(parts)})" if parts else "NULL"
 
 
-def _select(version: ShownVersion, token: Token, last: int, limit: int) -> str:
-    beyond = f"_commit > {token.commit}"
+def _select(version: ShownVersion, token: Token, last: int, limit: int) -> tuple[str, list[object]]:
+    beyond, values = "_commit > ?", [token.commit]
     if token.rows:
-        beyond = f"({beyond} OR (_commit = {token.commit} AND _row > {token.rows}))"
-    return (
+        beyond = f"({beyond} OR (_commit = ? AND _row > ?))"
+        values += [token.commit, token.rows]
+    sql = (
         f"SELECT _commit, _row, _sign, _closed, {rows_of(version.relation)} "
-        f"FROM {version.changes} WHERE {beyond} AND _commit <= {last} "
-        f"ORDER BY _commit, _row LIMIT {limit}"
+        f"FROM {version.changes} WHERE {beyond} AND _commit <= ? "
+        f"ORDER BY _commit, _row LIMIT ?"
     )
+    return sql, [*values, last, limit]
 
 
 def _that_fit(part: pa.Table, most: int, max_bytes: int) -> int:
