@@ -20,9 +20,9 @@ SEED = (
 )
 
 
-def times(few: int) -> int:
-    """Return how many cases to try where `make test` tries a few."""
-    return few * _TIMES
+def times(few: int, *, soaked: int | None = None) -> int:
+    """Return how many cases to try: `make test` tries a few, a soak `soaked` many times over."""
+    return (soaked or few) * _TIMES if SOAKING else few
 
 
 def seeded(seed: int) -> random.Random:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, seed, settings
+from hypothesis import strategies as st
 from soaking import SEED, SOAKING, times
 
 from headrace.log import Partition, Range
@@ -17,7 +18,8 @@ from headrace.project.settings import Settings
 from headrace.reference import Answer, Record, answer
 from headrace.serve.http.values import plain
 from headrace.testing import Harness, harness
-from headrace.testing.strategies import Script, play
+from headrace.testing.harness import Value
+from headrace.testing.strategies import Crash, Script, Turn, play, scripts
 
 __all__ = [
     "answer_of_the_reference",
@@ -27,17 +29,18 @@ __all__ = [
     "assert_the_cuts_do_not_show",
     "assert_view_agrees",
     "records_of",
+    "rich_scripts",
 ]
 
 
-def any_split(examples: int) -> Callable[[Any], Any]:
+def any_split(examples: int, *, soaked: int | None = None) -> Callable[[Any], Any]:
     """Decorate a property over random scripts: a few in every run, always the same; many in a soak.
 
-    The decorated test takes part in `make soak`.
+    The decorated test takes part in `make soak`, there with `soaked` examples many times over.
     """
     chosen = settings(
         deadline=None,
-        max_examples=times(examples),
+        max_examples=times(examples, soaked=soaked),
         derandomize=not SOAKING,
         database=None,
         suppress_health_check=list(HealthCheck),
@@ -47,6 +50,19 @@ def any_split(examples: int) -> Callable[[Any], Any]:
         return pytest.mark.soak(chosen(seed(SEED)(test) if SOAKING else test))
 
     return decorate
+
+
+def rich_scripts(
+    values: Callable[[datetime], st.SearchStrategy[Value]], **options: Any
+) -> st.SearchStrategy[Script]:
+    """Draw scripts; where only a few are tried, those with turns of both gears and a crash."""
+    drawn = scripts(values, **options)
+    return drawn if SOAKING else drawn.filter(_is_rich)
+
+
+def _is_rich(script: Script) -> bool:
+    gears = {step.gear for step in script if isinstance(step, Turn)}
+    return gears == {"short", "long"} and any(isinstance(step, Crash) for step in script)
 
 
 def assert_the_cuts_do_not_show(script: Script, definitions: str, chosen: Settings) -> None:

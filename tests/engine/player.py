@@ -20,10 +20,11 @@ error.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +74,10 @@ def read_stories(folder: Path) -> list[Story]:
     return stories
 
 
-def play(story: Story, *, gear: str) -> None:
-    """Play a story in a gear. AssertionError: it does not go as it is written."""
+def play(story: Story, *, gears: Sequence[str]) -> None:
+    """Play a story, its `turn` steps in these gears by turns. AssertionError: it goes otherwise."""
     with harness(story.definitions, partitions=story.partitions) as h:
-        player = _Player(h, gear)
+        player = _Player(h, cycle(gears))
         for number, step in enumerate(story.steps, 1):
             [(name, content)] = step.items() if isinstance(step, Mapping) else [(step, None)]
             method = getattr(player, f"do_{name.replace(' ', '_')}", None)
@@ -90,7 +91,7 @@ def play(story: Story, *, gear: str) -> None:
 @dataclass
 class _Player:
     harness: Harness
-    gear: str
+    gears: Iterator[str]
     told: dict[Partition, int] = field(default_factory=dict)  # how far sinks were looked at
 
     def do_append(self, record: dict[str, str]) -> None:
@@ -109,7 +110,8 @@ class _Player:
         )
 
     def do_turn(self) -> None:
-        while self.harness.turn(gear=self.gear) or self.harness.crashed:
+        gear = next(self.gears)
+        while self.harness.turn(gear=gear) or self.harness.crashed:
             if self.harness.crashed:
                 self.harness.restart()
 

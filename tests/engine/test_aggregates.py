@@ -6,13 +6,15 @@ audit, which replays the log in one piece, must find the same states.
 
 import math
 from decimal import Decimal
+from functools import cache
+from typing import Any
 
 import pytest
 from agreement import assert_agrees_with_the_reference
 from told import held, held_rows
 
 from headrace.errors import DefinitionError
-from headrace.testing import harness
+from headrace.testing import Harness, harness
 
 pytestmark = pytest.mark.spark
 
@@ -22,7 +24,7 @@ CREATE STREAM readings (
   WATERMARK FOR ts AS ts - INTERVAL 1 HOUR
 );
 """
-# In the order of their times: 1 to 6. They are appended in another one, into two partitions.
+# In the order of their times: 1 to 6. They come in another one, in two turns, to two partitions.
 READINGS = {
     1: {"sensor": "a", "x": 1.0, "n": 3, "ok": True, "tags": ["p"], "ts": "2026-01-01T12:00:01Z"},
     2: {"sensor": "a", "x": None, "n": 1, "ok": None, "tags": None, "ts": "2026-01-01T12:00:02Z"},
@@ -31,27 +33,16 @@ READINGS = {
     5: {"sensor": "a", "x": 3.0, "n": 0, "ok": True, "tags": [], "ts": "2026-01-01T12:00:05Z"},
     6: {"sensor": "a", "x": None, "n": None, "ok": None, "ts": "2026-01-01T12:00:06Z"},
 }
-APPENDED = [(0, (4, 1)), (1, (6, 3)), (0, (5,)), (1, (2,))]
+TURNS = [((4, 1), (6, 3)), ((5,), (2,))]
 
 
-def play(definitions: str, gear: str) -> list[dict[str, object]]:
-    with harness(STREAM + definitions, partitions=2) as h:
-        for at, (partition, numbers) in enumerate(APPENDED):
-            values = [READINGS[number] for number in numbers]
-            h.append("readings", values, partition=partition)
-            h.turn(gear=gear)
-            if at == 1:
-                h.restart()
-        assert_agrees_with_the_reference(h)
-        h.audit()
-        return sorted(h.rows("v"), key=str)
+def append(h: Harness, partitions: tuple[tuple[int, ...], ...]) -> None:
+    for partition, numbers in enumerate(partitions):
+        h.append("readings", [READINGS[number] for number in numbers], partition=partition)
 
 
-@pytest.mark.parametrize("gear", ["short", "long"])
-def test_scalar_aggregates_are_what_they_are_by_hand(gear: str) -> None:
-    rows = play(
-        """
-CREATE MATERIALIZED VIEW v AS
+VIEWS = """
+CREATE MATERIALIZED VIEW scalars AS
 SELECT sensor, var_pop(x) AS spread, stddev(x) AS deviation, bool_and(ok) AS every_one,
   bool_or(ok) AS any_one, count_if(ok) AS oks, first(n) AS first_n, last(n) AS last_n,
   last(n) IGNORE NULLS AS last_known, first(tags) FILTER (WHERE x > 1) AS tags,
@@ -62,10 +53,63 @@ SELECT sensor, var_pop(x) AS spread, stddev(x) AS deviation, bool_and(ok) AS eve
   covar_pop(x, second(ts)) AS together, corr(x, second(ts)) AS along, regr_count(x, n) AS pairs,
   regr_slope(x, second(ts)) AS slope, regr_avgx(x, n) AS mean_n, corr(x, 1.5D) AS constant,
   regr_r2(x, n) FILTER (WHERE x > 100) AS no_pairs
-FROM readings GROUP BY sensor HAVING count(*) FILTER (WHERE n > 5) = 0
-""",
-        gear,
-    )
+FROM readings GROUP BY sensor HAVING count(*) FILTER (WHERE n > 5) = 0;
+CREATE MATERIALIZED VIEW with_items AS
+SELECT sensor, count(*) AS records, first(n) AS first_n, count(DISTINCT n) AS different,
+  count(DISTINCT x) FILTER (WHERE ok) AS good, approx_count_distinct(n) AS about,
+  approx_percentile(x, 0.5) AS half, approx_top_k(n, 2) AS top, collect_set(n) AS all_n,
+  collect_set(n, 2) AS two, count(DISTINCT n) * 2 AS twice
+FROM readings GROUP BY sensor HAVING count(DISTINCT x) > 0;
+CREATE MATERIALIZED VIEW lists AS
+SELECT sensor, first_n(n, 3) AS first_three, last_n(n, 3) AS last_three, any_value(n) AS any_n,
+  last_n(n, 3) IGNORE NULLS AS last_known, collect_list(x) RESPECT NULLS AS all_x,
+  collect_set(x, 3) RESPECT NULLS AS set_x, collect_list(DISTINCT n) AS set_n,
+  topk(n, 3) AS top, topk_distinct(n, 2) AS top_different, bottomk(n, 2) AS bottom,
+  bottomk_distinct(n, 9) AS bottom_different, max_by(x, n, 3) AS at_most,
+  min_by(x, n, 2) AS at_least,
+  histogram(n) AS counts, histogram(sensor) AS sensors, mode(n) AS usual, mode(ok) AS usual_ok,
+  sum(DISTINCT n) AS total, avg(DISTINCT n) AS mean, sum(DISTINCT x) FILTER (WHERE n > 1) AS some,
+  avg(DISTINCT CAST(n AS DECIMAL(5,1))) AS exact, try_sum(n) AS added,
+  histogram(n) FILTER (WHERE n > 99) AS no_counts, mode(n) FILTER (WHERE n > 99) AS no_mode,
+  topk(n, 2) FILTER (WHERE n > 99) AS no_top, sum(DISTINCT n) FILTER (WHERE n > 99) AS no_total
+FROM readings GROUP BY sensor;
+CREATE MATERIALIZED VIEW panes AS
+SELECT window.start AS start, count(DISTINCT n) AS different,
+  approx_percentile(n, 1) AS most, approx_top_k(n, 1) AS top, collect_set(n, 2) AS two,
+  collect_list(n) AS listed, first(n) AS first, var_pop(n) AS spread, bool_or(ok) AS ok,
+  last_n(n, 2) AS last_two, topk_distinct(n, 2) AS most_two, histogram(n) AS counts,
+  sum(DISTINCT n) AS total, mode(n) AS usual, collect_set(x, 2) RESPECT NULLS AS xs
+FROM readings WHERE sensor = 'a' GROUP BY window(ts, '4 seconds', '2 seconds');
+CREATE MATERIALIZED VIEW nested_keys AS
+SELECT named_struct('s', sensor, 'ok', ok, 'one', 1) AS key, count(*) AS records,
+  count(DISTINCT tags) AS different, collect_set(tags) AS sets, count(DISTINCT x, n) AS pairs,
+  collect_set(array(x, 0 * x)) RESPECT NULLS AS xs, count(DISTINCT named_struct('a', 1)) AS one,
+  count(DISTINCT named_struct('a', 1)) FILTER (WHERE n > 99) AS none
+FROM readings GROUP BY named_struct('s', sensor, 'ok', ok, 'one', 1);
+"""
+
+
+def play(view: str, gear: str) -> list[dict[str, Any]]:
+    """Return the rows of a view, in an order of their own."""
+    return [dict(row) for row in played(gear)[view]]
+
+
+@cache  # the tests of a gear share a harness
+def played(gear: str) -> dict[str, list[dict[str, Any]]]:
+    with harness(STREAM + VIEWS, partitions=2) as h:
+        for number, numbers in enumerate(TURNS):
+            if number:
+                h.restart()
+            append(h, numbers)
+            h.turn(gear=gear)
+        assert_agrees_with_the_reference(h)
+        h.audit()
+        return {view.name: sorted(h.rows(view.name), key=str) for view in h.project.views}
+
+
+@pytest.mark.parametrize("gear", ["short", "long"])
+def test_scalar_aggregates_are_what_they_are_by_hand(gear: str) -> None:
+    rows = play("scalars", gear)
     first, second = rows
     assert first.pop("least").isoformat() == "2026-01-01T12:00:05+00:00"
     assert math.isclose(first.pop("spread"), 8 / 3)
@@ -132,17 +176,7 @@ FROM readings GROUP BY sensor HAVING count(*) FILTER (WHERE n > 5) = 0
 
 @pytest.mark.parametrize("gear", ["short", "long"])
 def test_aggregates_that_keep_items_are_what_they_are_by_hand(gear: str) -> None:
-    rows = play(
-        """
-CREATE MATERIALIZED VIEW v AS
-SELECT sensor, count(*) AS records, first(n) AS first_n, count(DISTINCT n) AS different,
-  count(DISTINCT x) FILTER (WHERE ok) AS good, approx_count_distinct(n) AS about,
-  approx_percentile(x, 0.5) AS half, approx_top_k(n, 2) AS top, collect_set(n) AS all_n,
-  collect_set(n, 2) AS two, count(DISTINCT n) * 2 AS twice
-FROM readings GROUP BY sensor HAVING count(DISTINCT x) > 0
-""",
-        gear,
-    )
+    rows = play("with_items", gear)
     # The true ones are 3 and 0.
     assert [round(row.pop("half"), 6) for row in rows] == [2.974233, 0]
     assert rows == [
@@ -175,24 +209,7 @@ FROM readings GROUP BY sensor HAVING count(DISTINCT x) > 0
 
 @pytest.mark.parametrize("gear", ["short", "long"])
 def test_lists_and_frequencies_are_what_they_are_by_hand(gear: str) -> None:
-    [row, _] = play(
-        """
-CREATE MATERIALIZED VIEW v AS
-SELECT sensor, first_n(n, 3) AS first_three, last_n(n, 3) AS last_three, any_value(n) AS any_n,
-  last_n(n, 3) IGNORE NULLS AS last_known, collect_list(x) RESPECT NULLS AS all_x,
-  collect_set(x, 3) RESPECT NULLS AS set_x, collect_list(DISTINCT n) AS set_n,
-  topk(n, 3) AS top, topk_distinct(n, 2) AS top_different, bottomk(n, 2) AS bottom,
-  bottomk_distinct(n, 9) AS bottom_different, max_by(x, n, 3) AS at_most,
-  min_by(x, n, 2) AS at_least,
-  histogram(n) AS counts, histogram(sensor) AS sensors, mode(n) AS usual, mode(ok) AS usual_ok,
-  sum(DISTINCT n) AS total, avg(DISTINCT n) AS mean, sum(DISTINCT x) FILTER (WHERE n > 1) AS some,
-  avg(DISTINCT CAST(n AS DECIMAL(5,1))) AS exact, try_sum(n) AS added,
-  histogram(n) FILTER (WHERE n > 99) AS no_counts, mode(n) FILTER (WHERE n > 99) AS no_mode,
-  topk(n, 2) FILTER (WHERE n > 99) AS no_top, sum(DISTINCT n) FILTER (WHERE n > 99) AS no_total
-FROM readings GROUP BY sensor
-""",
-        gear,
-    )
+    [row, _] = play("lists", gear)
     # In the order of time: n is 3, 1, 3, 0 and null, x is 1, null, 5, 3 and null.
     assert row == {
         "sensor": "a",
@@ -227,18 +244,7 @@ FROM readings GROUP BY sensor
 
 @pytest.mark.parametrize("gear", ["short", "long"])
 def test_a_window_of_panes_has_the_items_of_all_of_them(gear: str) -> None:
-    rows = play(
-        """
-CREATE MATERIALIZED VIEW v AS
-SELECT window.start AS start, count(DISTINCT n) AS different,
-  approx_percentile(n, 1) AS most, approx_top_k(n, 1) AS top, collect_set(n, 2) AS two,
-  collect_list(n) AS listed, first(n) AS first, var_pop(n) AS spread, bool_or(ok) AS ok,
-  last_n(n, 2) AS last_two, topk_distinct(n, 2) AS most_two, histogram(n) AS counts,
-  sum(DISTINCT n) AS total, mode(n) AS usual, collect_set(x, 2) RESPECT NULLS AS xs
-FROM readings WHERE sensor = 'a' GROUP BY window(ts, '4 seconds', '2 seconds')
-""",
-        gear,
-    )
+    rows = play("panes", gear)
     found = {row.pop("start").second: row for row in rows}
     assert sorted(found) == [0, 2, 4, 6, 58]
     # Readings 2, 4 and 5: n is 1, 3 and 0.
@@ -262,17 +268,7 @@ FROM readings WHERE sensor = 'a' GROUP BY window(ts, '4 seconds', '2 seconds')
 
 @pytest.mark.parametrize("gear", ["short", "long"])
 def test_structs_and_arrays_are_keys_and_different_values(gear: str) -> None:
-    rows = play(
-        """
-CREATE MATERIALIZED VIEW v AS
-SELECT named_struct('s', sensor, 'ok', ok, 'one', 1) AS key, count(*) AS records,
-  count(DISTINCT tags) AS different, collect_set(tags) AS sets, count(DISTINCT x, n) AS pairs,
-  collect_set(array(x, 0 * x)) RESPECT NULLS AS xs, count(DISTINCT named_struct('a', 1)) AS one,
-  count(DISTINCT named_struct('a', 1)) FILTER (WHERE n > 99) AS none
-FROM readings GROUP BY named_struct('s', sensor, 'ok', ok, 'one', 1)
-""",
-        gear,
-    )
+    rows = play("nested_keys", gear)
     found = {(row["key"]["s"], row["key"]["ok"]): row for row in rows}
     assert {key: row["records"] for key, row in found.items()} == {
         ("a", True): 2, ("a", None): 2, ("a", False): 1, ("b", False): 1,
@@ -291,59 +287,58 @@ FROM readings GROUP BY named_struct('s', sensor, 'ok', ok, 'one', 1)
     assert (found["a", None]["different"], found["a", None]["pairs"]) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    "window",
-    [
-        "window(ts, '4 seconds')",
-        "window(ts, '4 seconds', '2 seconds')",
-        "session_window(ts, '1 second')",
-    ],
-)
-def test_keys_within_keys_have_windows_and_are_told(window: str) -> None:
-    definitions = (
-        STREAM
-        + f"""
-CREATE MATERIALIZED VIEW v AS
+WINDOWS = {
+    "tumbling": "window(ts, '4 seconds')",
+    "hopping": "window(ts, '4 seconds', '2 seconds')",
+    "session": "session_window(ts, '1 second')",
+}
+
+
+def test_keys_within_keys_have_windows_and_are_told() -> None:
+    views = [
+        f"""
+CREATE MATERIALIZED VIEW {name} AS
 SELECT window.start AS start, tags, named_struct('x', x) AS x, count(*) AS n, first(n) AS first_n,
   count(DISTINCT n) AS different
 FROM readings GROUP BY {window}, tags, named_struct('x', x);
-CREATE SINK out FROM v WITH (topic = 'rows', mode = 'retract');
+CREATE SINK {name}_out FROM {name} WITH (topic = '{name}.rows', mode = 'retract');
 """
-    )
-    with harness(definitions, partitions=2) as h:
-        for partition, numbers in APPENDED:
-            h.append("readings", [READINGS[number] for number in numbers], partition=partition)
-            h.append("readings", [READINGS[3] | {"x": 0.0}], partition=partition)
+        for name, window in WINDOWS.items()
+    ]
+    with harness(STREAM + "".join(views), partitions=2) as h:
+        for numbers in TURNS:
+            append(h, numbers)
+            for partition in (0, 1):
+                h.append("readings", [READINGS[3] | {"x": 0.0}], partition=partition)
             h.turn()
-        assert held(h, "rows") == held_rows(h, "v")
-        zeros = [row for row in h.rows("v") if row["x"] == {"x": 0.0}]
-        assert {row["n"] for row in zeros} == {5}  # 0.0 and -0.0 are one key
+        for name in WINDOWS:
+            assert held(h, f"{name}.rows") == held_rows(h, name)
+            zeros = [row for row in h.rows(name) if row["x"] == {"x": 0.0}]
+            assert {row["n"] for row in zeros} == {5}, name  # 0.0 and -0.0 are one key
         assert_agrees_with_the_reference(h)
         h.audit()
 
 
-@pytest.mark.parametrize(
-    "window", ["window(ts, '4 seconds')", "window(ts, '4 seconds', '2 seconds')"]
-)
-def test_sinks_are_told_of_items_too(window: str) -> None:
-    definitions = (
-        STREAM
-        + f"""
-CREATE MATERIALIZED VIEW v AS
+def test_sinks_are_told_of_items_too() -> None:
+    views = [
+        f"""
+CREATE MATERIALIZED VIEW {name} AS
 SELECT window.start AS start, sensor, count(DISTINCT n) AS different, approx_top_k(n, 2) AS top,
   collect_set(n) AS ns, collect_list(n) AS listed, first(tags) AS tags, stddev(n) AS spread,
   approx_percentile(n, 0.5) AS half, histogram(sensor) AS counts, last_n(n, 2) AS last_two,
   topk_distinct(x, 2) AS top_x
-FROM readings GROUP BY {window}, sensor;
-CREATE SINK out FROM v WITH (topic = 'rows', mode = 'retract');
+FROM readings GROUP BY {WINDOWS[name]}, sensor;
+CREATE SINK {name}_out FROM {name} WITH (topic = '{name}.rows', mode = 'retract');
 """
-    )
-    with harness(definitions, partitions=2) as h:
-        for partition, numbers in APPENDED:
-            h.append("readings", [READINGS[number] for number in numbers], partition=partition)
+        for name in ("tumbling", "hopping")
+    ]
+    with harness(STREAM + "".join(views), partitions=2) as h:
+        for numbers in TURNS:
+            append(h, numbers)
             h.turn()
-        assert sum(held(h, "rows").values()) >= 3
-        assert held(h, "rows") == held_rows(h, "v")
+        for name in ("tumbling", "hopping"):
+            assert sum(held(h, f"{name}.rows").values()) >= 3
+            assert held(h, f"{name}.rows") == held_rows(h, name)
         assert_agrees_with_the_reference(h)
 
 

@@ -2,7 +2,7 @@
 
 Method: random logs (late, dead, null, failing records among them) are appended and turned in
 random pieces, in both gears, with crashes at random points; afterwards all tables, sets and
-counters equal the reference's, which knows no turns. 60 logs in every run, new ones and many more
+counters equal the reference's, which knows no turns. 20 logs in every run, new ones and many more
 in `make soak`. A mutation shows that the test can fail.
 """
 
@@ -16,6 +16,7 @@ from agreement import (
     any_split,
     assert_agrees_with_the_reference,
     assert_the_cuts_do_not_show,
+    rich_scripts,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ from headrace.project.settings import Settings
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing import harness
 from headrace.testing.harness import Value
-from headrace.testing.strategies import Append, Script, Turn, play, scripts
+from headrace.testing.strategies import Append, Script, Turn, play
 from headrace.time.clocks import Clock, Mark, Stamped
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -133,9 +134,10 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     return st.one_of(good, good, good, good, st.sampled_from(broken))
 
 
-@any_split(40 // LOGS)
+@pytest.mark.parametrize("chosen", [Settings(), SHORT_SPLITS], ids=["whole", "split"])
+@any_split(1, soaked=20 // LOGS)
 @given(
-    script=scripts(
+    script=rich_scripts(
         values,
         streams=[f"events{number}" for number in range(LOGS)],
         min_records=6,
@@ -143,7 +145,6 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
         # Shortly before midnight in Berlin, on the day before its clocks change.
         start=datetime(2026, 3, 28, 22, 59, tzinfo=UTC),
     ),
-    chosen=st.sampled_from([Settings(), SHORT_SPLITS]),
 )
 def test_the_cut_into_turns_never_shows(script: Script, chosen: Settings) -> None:
     assert_the_cuts_do_not_show(script, PROJECT, chosen)

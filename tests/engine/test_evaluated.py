@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from agreement import any_split, assert_the_cuts_do_not_show
+from agreement import any_split, assert_the_cuts_do_not_show, rich_scripts
 from hypothesis import given
 from hypothesis import strategies as st
 from told import held, held_rows
@@ -27,7 +27,7 @@ from headrace.project.settings import Settings
 from headrace.store.opening import describe_table
 from headrace.testing import Harness, harness
 from headrace.testing.harness import Value
-from headrace.testing.strategies import Script, scripts
+from headrace.testing.strategies import Script
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -264,7 +264,7 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     )
 
 
-@any_split(4)
-@given(script=scripts(values, streams=["events"], min_records=6))
+@any_split(1, soaked=4)
+@given(script=rich_scripts(values, streams=["events"], min_records=6))
 def test_values_are_the_same_whatever_the_cut(script: Script) -> None:
     assert_the_cuts_do_not_show(script, EVENTS, Settings(split_folds=2))

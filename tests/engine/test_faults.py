@@ -32,6 +32,7 @@ def test_every_fault_point_of_a_turn_is_tested_here() -> None:
     assert set(TURN_POINTS) == set(POINTS) - others - {"before_swap"}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("gear", ["short", "long"])
 def test_a_crash_at_any_step_changes_nothing(gear: str) -> None:
     with harness(SHOP, partitions=2, settings=Settings()) as h:

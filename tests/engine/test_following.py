@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from soaking import SOAKING
 
 from headrace.errors import TokenRefused, TokenTooOld
 from headrace.observe.status import take_status
@@ -65,8 +66,9 @@ def text(row: dict[str, Any]) -> str:
     return str(sorted(kept.items()))
 
 
-@pytest.mark.parametrize("gear", ["short", "long"])
-def test_what_a_reader_folds_is_the_view(gear: str) -> None:
+@pytest.mark.soak
+@pytest.mark.parametrize("gears", ["both", *(["short", "long"] if SOAKING else [])])
+def test_what_a_reader_folds_is_the_view(gears: str) -> None:
     points = ["after_plan", "after_fold", "before_commit", "after_commit", "before_publish", None]
     with harness(STREAM + VIEWS + OTHERS, partitions=1) as h:
         held = Held()
@@ -76,6 +78,7 @@ def test_what_a_reader_folds_is_the_view(gear: str) -> None:
             click(h, f"12:{time}", "ab"[number % 2], number)
             click(h, f"12:{time}", None, 1)
             point = points[number % len(points)]
+            gear = ("short", "long")[number % 2] if gears == "both" else gears
             if point is not None:
                 h.crash(point)
             h.turn(gear=gear)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from soaking import SOAKING
 from told import held, held_rows
 
 from headrace import faults
@@ -139,14 +140,20 @@ def assert_told_once(h: Harness, clicks: Clicks) -> None:
     h.audit()
 
 
-@pytest.mark.parametrize("point", [*OUTBOX_POINTS, *SINK_POINTS, *STREAM_POINTS])
-def test_a_crash_while_the_next_turn_is_under_way_changes_nothing(point: str) -> None:
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "points",
+    [[*OUTBOX_POINTS, *SINK_POINTS, *STREAM_POINTS]]
+    + [[point] * 2 for point in (*OUTBOX_POINTS, *SINK_POINTS, *STREAM_POINTS) if SOAKING],
+    ids=lambda points: points[-1] if len(set(points)) == 1 else "all",
+)
+def test_a_crash_while_the_next_turn_is_under_way_changes_nothing(points: list[str]) -> None:
     with sinks() as h:
         clicks = Clicks(h)
-        for _ in range(2):  # the second time on what the first one left
+        for point in points:  # each but the first on what the one before it left
             folded = threading.Event()
 
-            def crash(folded: threading.Event = folded) -> None:
+            def crash(folded: threading.Event = folded, point: str = point) -> None:
                 faults.arm("after_fold", folded.set)
                 clicks.send()
                 assert folded.wait(SECONDS), "no turn is taken meanwhile"

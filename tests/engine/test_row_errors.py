@@ -7,7 +7,7 @@ then random logs, cuts and crashes against the reference.
 from datetime import datetime, timedelta
 
 import pytest
-from agreement import any_split, assert_the_cuts_do_not_show
+from agreement import any_split, assert_the_cuts_do_not_show, rich_scripts
 from hypothesis import given
 from hypothesis import strategies as st
 from told import held, held_rows, told
@@ -18,7 +18,7 @@ from headrace.plan.terms import Cause
 from headrace.project.settings import Settings
 from headrace.testing import Harness, harness
 from headrace.testing.harness import Value
-from headrace.testing.strategies import Script, scripts
+from headrace.testing.strategies import Script
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -242,7 +242,7 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     )
 
 
-@any_split(4)
-@given(script=scripts(values, streams=["events"], min_records=6))
+@any_split(1, soaked=4)
+@given(script=rich_scripts(values, streams=["events"], min_records=6))
 def test_errors_are_the_same_whatever_the_cut(script: Script) -> None:
     assert_the_cuts_do_not_show(script, EVENTS, Settings(split_folds=2))

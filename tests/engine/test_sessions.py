@@ -16,6 +16,7 @@ from agreement import (
     any_split,
     assert_agrees_with_the_reference,
     assert_the_cuts_do_not_show,
+    rich_scripts,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +29,7 @@ from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.names import physical
 from headrace.testing import Harness, harness
 from headrace.testing.harness import Value
-from headrace.testing.strategies import Append, Script, Turn, scripts
+from headrace.testing.strategies import Append, Script, Turn
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
@@ -259,15 +260,15 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     return st.one_of(*[good] * 9, st.sampled_from(broken))
 
 
-@any_split(12 // LOGS)
+@pytest.mark.parametrize("chosen", [Settings(), SPLIT], ids=["whole", "split"])
+@any_split(1, soaked=8 // LOGS)
 @given(
-    script=scripts(
+    script=rich_scripts(
         values,
         streams=[f"clicks{number}" for number in range(LOGS)],
         min_records=8,
         max_records=14,
     ),
-    chosen=st.sampled_from([Settings(), SPLIT]),
 )
 def test_the_cut_into_turns_never_shows(script: Script, chosen: Settings) -> None:
     assert_the_cuts_do_not_show(script, PROJECT, chosen)

@@ -84,10 +84,10 @@ CUTS = st.lists(st.tuples(st.integers(1, 40), st.sampled_from(["short", "long"])
 @given(cuts=CUTS)
 def test_a_computed_event_time_and_id_agree_with_the_reference(cuts: list[tuple[int, str]]) -> None:
     with harness(REQUESTS, partitions=2, settings=Settings(split_folds=2, split_records=20)) as h:
-        append(h, 0, 60)
+        append(h, 0, 30)
         for size, gear in cuts:
             h.turn(max_records=size, gear=gear)
-        append(h, 60, 20)
+        append(h, 30, 10)
         while h.turn(gear="long"):
             pass
         h.close_time()

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from agreement import any_split, assert_agrees_with_the_reference
+from agreement import any_split, assert_agrees_with_the_reference, rich_scripts
 from crashing import crash_at_every_point
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +27,7 @@ from headrace.project.settings import Settings
 from headrace.sql import parse_project
 from headrace.testing import Harness, harness
 from headrace.testing.harness import Value
-from headrace.testing.strategies import TURN_POINTS, Script, play, scripts
+from headrace.testing.strategies import TURN_POINTS, Script, play
 from headrace.time.clocks import NEVER
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -99,10 +99,12 @@ def values(event_time: datetime) -> st.SearchStrategy[Value]:
     return st.one_of(good, good, good, good, good, st.sampled_from(broken))
 
 
-@any_split(3)
+@pytest.mark.parametrize(
+    "chosen", [Settings(), Settings(split_records=8, seed_records=5)], ids=["whole", "split"]
+)
+@any_split(1, soaked=2)
 @given(
-    script=scripts(values, streams=["payments", "numbered"], min_records=15, max_records=30),
-    chosen=st.sampled_from([Settings(), Settings(split_records=8, seed_records=5)]),
+    script=rich_scripts(values, streams=["payments", "numbered"], min_records=15, max_records=30)
 )
 def test_the_cut_into_turns_never_shows(script: Script, chosen: Settings) -> None:
     with harness(SHOP + NUMBERED, partitions=2, settings=chosen) as h:
@@ -124,6 +126,7 @@ def test_ids_that_are_forgotten_too_early_would_be_caught(monkeypatch: pytest.Mo
             assert_agrees_with_the_reference(h)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("gear", ["short", "long"])
 def test_a_crash_at_any_step_changes_nothing_and_leaves_no_file(gear: str) -> None:
     # In a long turn tasks write the files, in processes where no fault point is armed.
@@ -326,25 +329,26 @@ def test_state_that_is_gone_or_damaged_stops_the_turn_and_names_the_file(
         assert_agrees_with_the_reference(h)
 
 
-@pytest.mark.parametrize("point", ["after_fold", "after_stage", "before_commit", "after_commit"])
-def test_a_turn_that_fails_leaves_no_state_behind(point: str) -> None:
+def test_a_turn_that_fails_leaves_no_state_behind() -> None:
     def fail() -> None:
         raise EngineError("it fails")
 
     with harness(SHOP, partitions=2) as h:
         append(h, 0, 25)
         h.turn()
-        before = state_files(h)
-        append(h, 25, 10)
-        faults.arm(point, fail)
-        with pytest.raises(EngineError, match="it fails"):
-            h.turn()
-        # A commit whose answer got lost was made all the same, and names its files.
-        assert state_files(h) == named_files(h)
-        assert (state_files(h) == before) == (point != "after_commit")
-        h.restart()
-        while h.turn():
-            pass
+        points = ["after_fold", "after_stage", "before_commit", "after_commit"]
+        for number, point in enumerate(points):
+            before = state_files(h)
+            append(h, 25 + 10 * number, 10)
+            faults.arm(point, fail)
+            with pytest.raises(EngineError, match="it fails"):
+                h.turn()
+            # A commit whose answer got lost was made all the same, and names its files.
+            assert state_files(h) == named_files(h), point
+            assert (state_files(h) == before) == (point != "after_commit"), point
+            h.restart()
+            while h.turn():
+                pass
         assert_agrees_with_the_reference(h)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from soaking import seeded, times
+from soaking import SOAKING, seeded, times
 
 from headrace.engine.gears.folding import Outcome, fold_rows
 from headrace.engine.spark.analysis import plan_view
@@ -35,8 +35,8 @@ from headrace.time.clocks import NEVER, Clock, Stamped, stamp
 
 pytestmark = pytest.mark.spark
 
-TRIALS = times(60)
-TURNS = 5
+TRIALS = times(20, soaked=60)
+TURNS = 5 if SOAKING else 3
 RECORDS = 40
 DELAY_US = 3_000_000
 STREAM = """

@@ -10,7 +10,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from agreement import any_split, assert_agrees_with_the_reference, assert_the_cuts_do_not_show
+from agreement import (
+    any_split,
+    assert_agrees_with_the_reference,
+    assert_the_cuts_do_not_show,
+    rich_scripts,
+)
 from crashing import crash_at_every_point
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +27,7 @@ from headrace.log import records
 from headrace.observe.status import take_status
 from headrace.project.settings import Settings
 from headrace.testing import Harness, harness
-from headrace.testing.strategies import TURN_POINTS, Script, scripts
+from headrace.testing.strategies import TURN_POINTS, Script
 
 pytestmark = pytest.mark.spark
 
@@ -80,6 +85,7 @@ def values(h: Harness, topic: str) -> list[dict[str, Any]]:
     return [json.loads(row["value"]) for row in h.topic(topic)]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("gear", "points"),
     [
@@ -103,9 +109,9 @@ def test_a_crash_at_any_step_writes_every_row_once(gear: str, points: list[str])
         h.audit()
 
 
-@any_split(3)
+@any_split(1, soaked=3)
 @given(
-    script=scripts(
+    script=rich_scripts(
         lambda time: st.sampled_from(
             [
                 {"id": "7", "card": "a", "amount": "1.50", "n": 3, "ts": time},

@@ -335,16 +335,26 @@ def ask_spark(
     return answers
 
 
-def ask_store(store: duckdb.DuckDBPyConnection, asked: Asked, type: DataType) -> list[object]:
-    """Return the values of an expression by row, FAILS where it fails: no row raises an error."""
-    fails = " OR ".join(asked.fails.values()) or "false"
-    query = (
-        f'SELECT CAST({asked.value} AS {type.duckdb}) AS v, {fails} AS f FROM given ORDER BY "row"'
-    )
-    found = store.sql(query).to_arrow_table()
-    values = listed(found["v"].combine_chunks())
-    pairs = zip(values, found["f"].to_pylist(), strict=True)
-    return [FAILS if fails else value for value, fails in pairs]
+def ask_store(
+    store: duckdb.DuckDBPyConnection, asked: Mapping[str, Asked], types: Mapping[str, DataType]
+) -> dict[str, list[object]]:
+    """Return the values of expressions by row, FAILS where one fails: no row raises an error."""
+    answers: dict[str, list[object]] = {}
+    given = list(asked.items())
+    for begin in range(0, len(given), 25):
+        some = given[begin : begin + 25]
+        columns = [
+            f"CAST({each.value} AS {types[text].duckdb}) AS v{at}, "
+            f"{' OR '.join(each.fails.values()) or 'false'} AS f{at}"
+            for at, (text, each) in enumerate(some)
+        ]
+        query = f'SELECT {", ".join(columns)} FROM given ORDER BY "row"'
+        found = store.sql(query).to_arrow_table()
+        for at, (text, _) in enumerate(some):
+            values = listed(found[f"v{at}"].combine_chunks())
+            pairs = zip(values, found[f"f{at}"].to_pylist(), strict=True)
+            answers[text] = [FAILS if fails else value for value, fails in pairs]
+    return answers
 
 
 def same(one: object, other: object) -> bool:
@@ -384,14 +394,15 @@ def test_the_store_gives_sparks_answer() -> None:
         store.execute(f'CREATE TABLE given ({columns}, "row" BIGINT)')
         store.register("rows", rows)
         store.execute("INSERT INTO given FROM rows")
-        for text, term in terms.items():
-            asked = ask(term, StoreNames({name: name for name in COLUMNS}))
-            found = ask_store(store, asked, known.types[text])
-            for row, (wanted, value) in enumerate(zip(answers[text], found, strict=True)):
+        own = StoreNames({name: name for name in COLUMNS})
+        asked = {text: ask(term, own) for text, term in terms.items()}
+        found = ask_store(store, asked, known.types)
+        for text in terms:
+            for row, (wanted, value) in enumerate(zip(answers[text], found[text], strict=True)):
                 if same(wanted, value) or (text in deep and is_open(rows, row, text, value)):
                     continue
                 used = {name: rows[name][row].as_py() for name in COLUMNS if name in text}
-                differences.append((text, used, wanted, value, asked))
+                differences.append((text, used, wanted, value, asked[text]))
     assert differences == []
 
 

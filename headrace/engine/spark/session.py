@@ -40,6 +40,8 @@ _SETTINGS = {
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",
     "spark.sql.codegen.cache.maxEntries": "1000",
+    # PySpark would note where in Python each column was made, for messages that nobody reads.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
 
