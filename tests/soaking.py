@@ -20,9 +20,12 @@ SEED = (
 )
 
 
-def times(few: int) -> int:
-    """Return how many cases to try where `make test` tries a few."""
-    return few * _TIMES
+def times(few: int, *, soaked: int | None = None) -> int:
+    """Return how many cases to try where `make test` tries a few.
+
+    A soak multiplies `soaked` instead, where that is given: `make test` tries fewer for its time.
+    """
+    return few if not SOAKING else (few if soaked is None else soaked) * _TIMES
 
 
 def seeded(seed: int) -> random.Random:
