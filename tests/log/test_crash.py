@@ -64,7 +64,7 @@ def test_processes_killed_at_random_lose_nothing_acknowledged(tmp_path: Path) ->
     chance = seeded(7)
     acknowledged: dict[str, list[int]] = {}
     # All are started first, since starting takes longer than all the rest.
-    waiting = [(f"r{n}", start(tmp_path, f"r{n}", 100_000, 20_000)) for n in range(10)]
+    waiting = [(f"r{n}", start(tmp_path, f"r{n}", 100_000, 20_000)) for n in range(7)]
     running: list[tuple[str, subprocess.Popen[str]]] = []
     for name, process in waiting:
         assert process.stdin is not None
@@ -94,7 +94,7 @@ def test_processes_killed_at_random_lose_nothing_acknowledged(tmp_path: Path) ->
 def test_rounds_of_three_killed_processes(tmp_path: Path) -> None:
     log = EmbeddedLog(tmp_path / "log")
     log.create_topic("t", partitions=3)
-    script, count = Path(__file__).with_name("rounds.py"), times(50)
+    script, count = Path(__file__).with_name("rounds.py"), times(20, soaked=50)
     rounds = [sys.executable, script, tmp_path, count, seeded(5).randrange(2**32)]
     subprocess.run(list(map(str, rounds)), check=True)
     stored: dict[tuple[int, int, int], list[int]] = {}
