@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from soaking import seeded, times
+from soaking import SOAKING, seeded, times
 
 from headrace.log import EmbeddedLog, Partition, records
 from headrace.testing.log.suite import rows, values
@@ -59,12 +59,14 @@ def batches_of(path: Path) -> list[tuple[str, int]]:
     return [(batch[0][0], int(batch[0][1])) for batch in whole]
 
 
+@pytest.mark.soak
 def test_processes_killed_at_random_lose_nothing_acknowledged(tmp_path: Path) -> None:
     EmbeddedLog(tmp_path).create_topic("t", partitions=1)
     chance = seeded(7)
     acknowledged: dict[str, list[int]] = {}
+    count = 10 if SOAKING else 7
     # All are started first, since starting takes longer than all the rest.
-    waiting = [(f"r{n}", start(tmp_path, f"r{n}", 100_000, 20_000)) for n in range(7)]
+    waiting = [(f"r{n}", start(tmp_path, f"r{n}", 100_000, 20_000)) for n in range(count)]
     running: list[tuple[str, subprocess.Popen[str]]] = []
     for name, process in waiting:
         assert process.stdin is not None

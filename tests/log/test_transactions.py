@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from soaking import seeded, times
+from soaking import SOAKING, seeded
 
 from headrace import faults
 from headrace.log import Append, EmbeddedLog, Partition, records
@@ -96,7 +96,7 @@ def test_processes_killed_at_random_leave_whole_appends(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             text=True,
         )
-        for n in range(times(5, soaked=8))
+        for n in range(8 if SOAKING else 5)
     ]
     acknowledged: set[int] = set()
     for process in processes:
