@@ -161,7 +161,8 @@ def at_once(store: duckdb.DuckDBPyConnection, table: Table, rows: pa.Table) -> p
     keys = [column.name for column in table.keys]
     states = [f"{combine(column, column.name)} AS {column.name}" for column in table.values]
     selected = ", ".join([*keys, *states])
-    return store.sql(f"SELECT {selected} FROM parts GROUP BY {', '.join(keys)}").to_arrow_table()
+    query = f"SELECT {selected} FROM parts GROUP BY {', '.join(keys)}"
+    return store.execute(query).to_arrow_table()  # `sql` would plan it twice
 
 
 def put_together(
@@ -187,7 +188,8 @@ def put_together(
         ).fetchall()[0][0]
         assert most is None or most <= table.keep
     final = items_text(answer_of("a0", made), table, [], combines=False)
-    found = store.sql(f"SELECT ({final}) AS answer FROM cuts AS g ORDER BY cut").to_arrow_table()
+    query = f"SELECT ({final}) AS answer FROM cuts AS g ORDER BY cut"
+    found = store.execute(query).to_arrow_table()
     assert found.schema.field("answer").type == made.type.arrow
     return list(found["answer"].to_pylist())
 

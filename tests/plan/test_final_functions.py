@@ -341,7 +341,7 @@ def ask_store(store: duckdb.DuckDBPyConnection, asked: Asked, type: DataType) ->
     query = (
         f'SELECT CAST({asked.value} AS {type.duckdb}) AS v, {fails} AS f FROM given ORDER BY "row"'
     )
-    found = store.sql(query).to_arrow_table()
+    found = store.execute(query).to_arrow_table()  # `sql` would plan it twice
     values = listed(found["v"].combine_chunks())
     pairs = zip(values, found["f"].to_pylist(), strict=True)
     return [FAILS if fails else value for value, fails in pairs]
