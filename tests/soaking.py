@@ -21,8 +21,13 @@ SEED = (
 
 
 def times(few: int, *, soaked: int | None = None) -> int:
-    """Return how many cases to try: `make test` tries a few, a soak `soaked` many times over."""
-    return (soaked or few) * _TIMES if SOAKING else few
+    """Return how many cases to try where `make test` tries a few.
+
+    A soak multiplies `soaked` instead, where that is given: `make test` tries fewer for its time.
+    """
+    if not SOAKING:
+        return few
+    return (few if soaked is None else soaked) * _TIMES
 
 
 def seeded(seed: int) -> random.Random:

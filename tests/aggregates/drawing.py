@@ -5,14 +5,15 @@ from typing import Any
 
 import pyarrow as pa
 from columns import COLUMNS, column_type, draw_columns
-from soaking import seeded, times
+from soaking import SOAKING, seeded, times
 
 from headrace.aggregates import TIEBREAK
+from headrace.engine.spark.session import start_spark
 
-__all__ = ["CUTS", "RECORDS", "Drawn", "column_name", "draw"]
+__all__ = ["CUTS", "RECORDS", "Drawn", "column_name", "draw", "interpreting_session"]
 
 RECORDS = 40
-CUTS = times(60)
+CUTS = times(20, soaked=60)
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,20 @@ class Drawn:
 def column_name(name: str) -> str:
     """Return what a column is called in `Drawn.table`."""
     return f"c{list(COLUMNS).index(name)}"
+
+
+def interpreting_session() -> Any:
+    """Return a session of Spark that evaluates expressions without compiling them first.
+
+    To compile hundreds of them takes several times as long as to evaluate them here. A soak, with
+    its many cuts, compiles them.
+    """
+    session = start_spark().newSession()
+    # Compiling one query of two hundred columns takes longer than running it, in a soak too.
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    if not SOAKING:
+        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    return session
 
 
 def draw(seed: int, *, most_parts: int) -> Drawn:

@@ -1,6 +1,6 @@
 """Aggregates that keep items: any split, any order, same answer; and the error that they state.
 
-Method: records are cut at random into parts, 60 times (many more in `make soak`). For every
+Method: records are cut at random into parts, 20 times (many more in `make soak`). For every
 case one Spark job makes the item rows of all parts of all cuts, and DuckDB merges and trims them
 with the very SQL of the store: the first part first, then the last part first; a third way combines
 all at once, as panes are. The finals must equal what the reference works out from all records. Then
@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -18,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from columns import COLUMNS, column_type, same
-from drawing import CUTS, RECORDS, Drawn, column_name, draw
+from drawing import CUTS, RECORDS, Drawn, column_name, draw, interpreting_session
+from soaking import SOAKING
 
 from headrace.aggregates import AGGREGATES, Aggregate, Arguments
 from headrace.engine.spark.session import start_spark
@@ -37,7 +39,7 @@ from headrace.time.placement import Forever
 
 pytestmark = pytest.mark.spark
 
-MOST_PARTS = 6
+MOST_PARTS = 6 if SOAKING else 4
 GROUPS = [TableColumn("cut", parse_type("INT"))]
 
 
@@ -84,9 +86,14 @@ def drawn() -> Drawn:
 
 
 @pytest.fixture(scope="module")
-def spark(drawn: Drawn) -> Any:
+def spark() -> Any:
+    return start_spark().newSession()
+
+
+@pytest.fixture(scope="module")
+def cuts(drawn: Drawn) -> Any:
     """Return a session whose `drawn` has every record once per cut."""
-    session = start_spark().newSession()
+    session = interpreting_session()
     frame = session.createDataFrame(drawn.table()).coalesce(1)
     frame.selectExpr("*", "posexplode(parts) AS (cut, part)").createOrReplaceTempView("drawn")
     return session
@@ -104,6 +111,12 @@ def store() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+@cache
+def rows_of(spark: Any, query: str) -> pa.Table:
+    """Return the rows of a query; several aggregates of a column keep the same items."""
+    return spark.sql(query).toArrow()
+
+
 def item_rows(spark: Any, made: Aggregate, column: str, by: str, relation: str) -> pa.Table:
     assert made.items is not None
     item = made.items.item.format(x=column, tiebreak="tiebreak")
@@ -113,17 +126,17 @@ def item_rows(spark: Any, made: Aggregate, column: str, by: str, relation: str) 
     ]
     query = f"SELECT *, {item} AS a0_item FROM {relation}"
     columns = ", ".join([*by.split(", "), "a0_item", *partials])
-    rows = spark.sql(f"SELECT {columns} FROM ({query}) GROUP BY {by}, a0_item").toArrow()
+    rows = rows_of(spark, f"SELECT {columns} FROM ({query}) GROUP BY {by}, a0_item")
     return rows.filter(rows["a0_item"].is_valid())
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_cut_and_order_gives_the_answer(
-    case: Case, drawn: Drawn, spark: Any, store: duckdb.DuckDBPyConnection
+    case: Case, drawn: Drawn, cuts: Any, store: duckdb.DuckDBPyConnection
 ) -> None:
     made = case.make()
-    rows = item_rows(spark, made, column_name(case.column), "cut, part", "drawn")
+    rows = item_rows(cuts, made, column_name(case.column), "cut, part", "drawn")
     call = Call(case.function, (), case.parameters)
     taken = [
         Taken(*each)
@@ -148,7 +161,8 @@ def at_once(store: duckdb.DuckDBPyConnection, table: Table, rows: pa.Table) -> p
     keys = [column.name for column in table.keys]
     states = [f"{combine(column, column.name)} AS {column.name}" for column in table.values]
     selected = ", ".join([*keys, *states])
-    return store.sql(f"SELECT {selected} FROM parts GROUP BY {', '.join(keys)}").to_arrow_table()
+    query = f"SELECT {selected} FROM parts GROUP BY {', '.join(keys)}"
+    return store.execute(query).to_arrow_table()  # `sql` would plan it twice
 
 
 def put_together(
@@ -174,7 +188,8 @@ def put_together(
         ).fetchall()[0][0]
         assert most is None or most <= table.keep
     final = items_text(answer_of("a0", made), table, [], combines=False)
-    found = store.sql(f"SELECT ({final}) AS answer FROM cuts AS g ORDER BY cut").to_arrow_table()
+    query = f"SELECT ({final}) AS answer FROM cuts AS g ORDER BY cut"
+    found = store.execute(query).to_arrow_table()
     assert found.schema.field("answer").type == made.type.arrow
     return list(found["answer"].to_pylist())
 

@@ -1,7 +1,9 @@
 """A real Kafka broker for tests: one process in KRaft mode, on 127.0.0.1, without containers.
 
 Promises:
-- The jars are resolved once (jars.py).
+- The jars are resolved once (jars.py); an archive of the classes that the broker loads, and an
+  empty formatted folder, are made once beside them: it starts in half the time, and no Java is
+  needed to format (4.9 to 1.8 CPU-seconds on Java 17).
 - Ports are free ones and the data is in a temporary folder: any number of brokers may run.
 - A broker is ready when `start` returns, and gone when `stop` returns; what it held is still there
   when it is started again.
@@ -11,6 +13,7 @@ Listeners: `bootstrap` takes anyone; `sasl_bootstrap` wants SASL_PLAINTEXT, mech
 SASL_USER with SASL_PASSWORD.
 """
 
+import hashlib
 import shutil
 import socket
 import subprocess
@@ -25,6 +28,7 @@ from confluent_kafka.admin import AdminClient
 from jars import find_java, resolve
 
 from headrace.errors import Unreachable
+from headrace.log.embedded.files import locked
 
 __all__ = ["KAFKA_VERSION", "SASL_PASSWORD", "SASL_USER", "Broker", "resolve_jars", "run_broker"]
 
@@ -34,10 +38,12 @@ SASL_PASSWORD = "rabbit-hole"
 
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 20
+ARCHIVE_TIMEOUT_S = 120  # Java writes the archive when it ends
 START_ATTEMPTS = 3  # another process may take a free port before the broker does
 SMALL_JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 
+_ARCHIVE, _FORMATTED = "classes.jsa", "formatted"
 _SETTINGS = """
 process.roles=broker,controller
 node.id=1
@@ -78,8 +84,9 @@ def resolve_jars() -> Path:
 class Broker:
     """One broker and its folder; it can be stopped and started again, on the same ports."""
 
-    def __init__(self, folder: Path, jars: Path) -> None:
+    def __init__(self, folder: Path, jars: Path, *options: str) -> None:
         self._folder = folder
+        self._options = options  # of Java
         self.data = folder / "data"  # Kafka's: a folder <topic>-<partition> for each partition
         self._class_path = f"{jars}/*"
         self._settings = folder / "server.properties"
@@ -88,9 +95,8 @@ class Broker:
         self.bootstrap = ""
         self.sasl_bootstrap = ""
 
-    def format(self) -> None:
-        """Choose ports and make the empty data folder. Unreachable."""
-        shutil.rmtree(self.data, ignore_errors=True)
+    def choose_ports(self) -> None:
+        """Choose ports that are free now."""
         plain, sasl, controller = _free_ports(3)
         self.bootstrap, self.sasl_bootstrap = f"127.0.0.1:{plain}", f"127.0.0.1:{sasl}"
         self._settings.write_text(
@@ -103,6 +109,9 @@ class Broker:
                 password=SASL_PASSWORD,
             )
         )
+
+    def format(self) -> None:
+        """Make the empty data folder. Unreachable."""
         run = subprocess.run(
             self._command("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"),
             capture_output=True,
@@ -129,20 +138,20 @@ class Broker:
                 f"{self._output.read_text(errors='replace')[-2000:]}"
             )
 
-    def stop(self) -> None:
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """End the process and wait for that; without one, do nothing."""
         if self._process is None:
             return
         self._process.terminate()
         try:
-            self._process.wait(STOP_TIMEOUT_S)
+            self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         self._process = None
 
     def _command(self, main: str, *arguments: str) -> list[str]:
-        java = [str(find_java()), *SMALL_JVM, "-cp", self._class_path]
+        java = [str(find_java()), *SMALL_JVM, *self._options, "-cp", self._class_path]
         return [*java, main, *arguments, str(self._settings)]
 
     def _answers(self) -> bool:
@@ -168,10 +177,13 @@ def _free_ports(count: int) -> list[int]:
 @contextmanager
 def run_broker(jars: Path) -> Iterator[Broker]:
     """Run a broker in a temporary folder while the block lasts. Unreachable: it does not start."""
+    prepared = _prepare(jars)
     with tempfile.TemporaryDirectory(prefix="headrace-kafka-") as folder:
-        broker = Broker(Path(folder), jars)
+        broker = Broker(Path(folder), jars, f"-XX:SharedArchiveFile={prepared / _ARCHIVE}")
         for attempt in range(1, START_ATTEMPTS + 1):
-            broker.format()
+            broker.choose_ports()
+            shutil.rmtree(broker.data, ignore_errors=True)
+            shutil.copytree(prepared / _FORMATTED, broker.data)
             try:
                 broker.start()
                 break
@@ -182,3 +194,34 @@ def run_broker(jars: Path) -> Iterator[Broker]:
             yield broker
         finally:
             broker.stop()
+
+
+def _prepare(jars: Path) -> Path:
+    """Return the folder with the archive and the formatted folder; made once for a Java."""
+    java = find_java().resolve()
+    made_of = (java, java.stat().st_mtime_ns, SMALL_JVM, _SETTINGS, CLUSTER_ID)
+    digest = hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]
+    prepared = jars.parent / f"prepared-{digest}"
+    if prepared.is_dir():
+        return prepared
+    with locked(jars.parent / "lock"):
+        if not prepared.is_dir():
+            staging = jars.parent / "preparing"
+            shutil.rmtree(staging, ignore_errors=True)  # of one that died: we hold the lock
+            staging.mkdir()
+            with tempfile.TemporaryDirectory(prefix="headrace-kafka-") as folder:
+                _prepare_in(staging, Path(folder), jars)
+            staging.rename(prepared)
+    return prepared
+
+
+def _prepare_in(staging: Path, folder: Path, jars: Path) -> None:
+    formatting = Broker(folder, jars)
+    formatting.choose_ports()
+    formatting.format()
+    shutil.copytree(formatting.data, staging / _FORMATTED)
+    # A Java that makes no archive leaves none, and one that finds none does without.
+    archiving = Broker(folder, jars, f"-XX:ArchiveClassesAtExit={staging / _ARCHIVE}")
+    archiving.choose_ports()
+    archiving.start()
+    archiving.stop(ARCHIVE_TIMEOUT_S)

@@ -1,5 +1,6 @@
 """With no engine running the command line opens the store itself, under the same rules."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -100,16 +101,24 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a store that was killed."""
+    folder = tmp_path_factory.mktemp("killed")
+    subprocess.run([sys.executable, "-c", KILLED, str(folder / "store.duckdb")])
+    return folder
+
+
 @pytest.mark.parametrize(
     "how", ["changed", "changed at its end", "of another file", "cut", "garbage"]
 )
 @pytest.mark.parametrize("command", [("status",), ("sql", "SELECT count(*) FROM headrace.units")])
 def test_a_damaged_write_ahead_log_is_told_with_its_cure(
-    project: Path, headrace: Run, how: str, command: tuple[str, ...]
+    project: Path, killed: Path, headrace: Run, how: str, command: tuple[str, ...]
 ) -> None:
     """A store that was killed has its last commits there, here all of them."""
     file = project / ".headrace/store.duckdb"
-    subprocess.run([sys.executable, "-c", KILLED, str(file)])
+    shutil.copytree(killed, file.parent)
     wal = file.with_name("store.duckdb.wal")
     whole = wal.read_bytes()
     damaged = {

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from soaking import seeded, times
 
 from headrace.errors import UsageError
 from headrace.log import (
@@ -91,11 +92,12 @@ class Model:
             assert all((row["offset"] >= found) == (row["arrival"] >= time) for row in left)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(times(10, soaked=24)))
 def test_random_histories_against_a_model(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    chance = random.Random(seed)
+    chance = seeded(seed)
     limited = chance.random() < 0.4
     monkeypatch.setattr(rewriting, "BATCH_BYTES", chance.choice([200, 2_000, 1 << 20]))
     if limited:

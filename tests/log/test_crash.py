@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from soaking import seeded, times
+from soaking import SOAKING, seeded, times
 
 from headrace.log import EmbeddedLog, Partition, records
 from headrace.testing.log.suite import rows, values
@@ -59,12 +59,14 @@ def batches_of(path: Path) -> list[tuple[str, int]]:
     return [(batch[0][0], int(batch[0][1])) for batch in whole]
 
 
+@pytest.mark.soak
 def test_processes_killed_at_random_lose_nothing_acknowledged(tmp_path: Path) -> None:
     EmbeddedLog(tmp_path).create_topic("t", partitions=1)
     chance = seeded(7)
     acknowledged: dict[str, list[int]] = {}
+    count = 10 if SOAKING else 7
     # All are started first, since starting takes longer than all the rest.
-    waiting = [(f"r{n}", start(tmp_path, f"r{n}", 100_000, 20_000)) for n in range(10)]
+    waiting = [(f"r{n}", start(tmp_path, f"r{n}", 100_000, 20_000)) for n in range(count)]
     running: list[tuple[str, subprocess.Popen[str]]] = []
     for name, process in waiting:
         assert process.stdin is not None
@@ -94,7 +96,7 @@ def test_processes_killed_at_random_lose_nothing_acknowledged(tmp_path: Path) ->
 def test_rounds_of_three_killed_processes(tmp_path: Path) -> None:
     log = EmbeddedLog(tmp_path / "log")
     log.create_topic("t", partitions=3)
-    script, count = Path(__file__).with_name("rounds.py"), times(50)
+    script, count = Path(__file__).with_name("rounds.py"), times(20, soaked=50)
     rounds = [sys.executable, script, tmp_path, count, seeded(5).randrange(2**32)]
     subprocess.run(list(map(str, rounds)), check=True)
     stored: dict[tuple[int, int, int], list[int]] = {}

@@ -24,6 +24,13 @@ CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t;
 """
 LINES = [f'{{"n": {n}}}\n' for n in range(900)]
 APPEND = [sys.executable, "-m", "headrace.cli.main", "append", "t", "-"]
+# The one whose broker goes away gives up sooner: an append has 15 seconds, twice over.
+IMPATIENT = """
+from headrace.log.kafka import client
+client.TRANSACTION_TIMEOUT_S = 8
+from headrace.cli.main import main
+main()
+"""
 
 
 def stored(log: KafkaLog) -> list[bytes | None]:
@@ -41,7 +48,11 @@ def test_an_append_outlives_its_broker(
     log = make_kafka_log(timeout_s=30)
     log.create_topic("t", partitions=4)
     process = subprocess.Popen(
-        APPEND, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", IMPATIENT, "append", "t", "-"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdin is not None
     process.stdin.write("".join(LINES[:400]))

@@ -40,6 +40,7 @@ def test_every_code_becomes_an_error_that_says_where_and_what_to_do(cluster: Clu
     ("code", "kind"),
     [
         (KafkaError._ALL_BROKERS_DOWN, Unreachable),
+        (KafkaError._DESTROY_BROKER, Unreachable),
         (KafkaError.SASL_AUTHENTICATION_FAILED, AccessDenied),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, AccessDenied),
         (KafkaError.UNKNOWN_TOPIC_OR_PART, TopicNotFound),

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -11,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from soaking import SOAKING, seeded
 
 from headrace import faults
 from headrace.log import Append, EmbeddedLog, Partition, records
@@ -84,10 +84,11 @@ while True:
 """
 
 
+@pytest.mark.soak
 def test_processes_killed_at_random_leave_whole_appends(tmp_path: Path) -> None:
     log = EmbeddedLog(tmp_path)
     log.create_topic("t", partitions=4)
-    chance = random.Random(3)
+    chance = seeded(3)
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", KILLED, str(tmp_path), str(n * 1_000_000)],
@@ -95,7 +96,7 @@ def test_processes_killed_at_random_leave_whole_appends(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             text=True,
         )
-        for n in range(8)
+        for n in range(8 if SOAKING else 5)
     ]
     acknowledged: set[int] = set()
     for process in processes:

@@ -349,7 +349,7 @@ def ask_store(
             for at, (text, each) in enumerate(some)
         ]
         query = f'SELECT {", ".join(columns)} FROM given ORDER BY "row"'
-        found = store.sql(query).to_arrow_table()
+        found = store.execute(query).to_arrow_table()  # `sql` would plan it twice
         for at, (text, _) in enumerate(some):
             values = listed(found[f"v{at}"].combine_chunks())
             pairs = zip(values, found[f"f{at}"].to_pylist(), strict=True)

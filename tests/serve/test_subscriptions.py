@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from soaking import seeded, times
+from soaking import SOAKING, seeded, times
 
 from headrace import faults
 from headrace.store.base import Store
@@ -19,7 +19,7 @@ from headrace.testing.store.changing import PLACEMENTS, History
 from serve.serving import Server, serving
 from serve.subscribing import EventSubscriber, Rows, Subscriber, shown
 
-STEPS = 30
+STEPS = 30 if SOAKING else 14
 
 
 class Play:

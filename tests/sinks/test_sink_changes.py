@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from soaking import seeded, times
+from soaking import SOAKING, seeded, times
 
 from headrace import faults
 from headrace.ledger.following import Followers, SinkEntry
@@ -29,6 +29,7 @@ from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.log.suite import rows
 from headrace.testing.store.changing import PLACEMENTS, History
 
+STEPS = 14 if SOAKING else 9
 SINKS = {mode: SinkEntry(mode, "hits", f"{mode}.rows", mode) for mode in MODES}
 
 
@@ -119,7 +120,7 @@ def play(
     publisher, draw = Publisher(log, store), history.draw
     entries = [SinkEntry(each.name, "hits", each.topic, each.mode, emit) for each in SINKS.values()]
     joined: list[SinkEntry] = []
-    for step in range(14):
+    for step in range(STEPS):
         if draw.random() < 0.12 and step:
             history.swap(wide=draw.random() < 0.5)
         else:
@@ -139,13 +140,17 @@ def play(
                 continue  # what is in the log, and what is not, is found out next time
             finally:
                 faults.disarm()
-            for entry in joined:
-                assert held(log, entry.mode) == shown(store, closed=emit == "final")
+            assert_all_hold(log, store, joined, emit)
             if draw.random() < 0.2:
                 forget(store)
     publisher.publish(history.epoch)
-    for entry in joined:
-        assert held(log, entry.mode) == shown(store, closed=emit == "final")
+    assert_all_hold(log, store, joined, emit)
+
+
+def assert_all_hold(log: EmbeddedLog, store: Store, sinks: list[SinkEntry], emit: str) -> None:
+    expected = shown(store, closed=emit == "final")
+    for sink in sinks:
+        assert held(log, sink.mode) == expected
 
 
 def forget(store: DuckDBStore) -> None:

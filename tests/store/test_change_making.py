@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from soaking import seeded, times
+from soaking import SOAKING, seeded, times
 
 from headrace.ledger.following import ChangeLimits, Followers
 from headrace.store.duckdb.changes import making
@@ -18,6 +18,7 @@ from headrace.store.duckdb.changes.shown import read_shown
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.store.changing import PLACEMENTS, History
 
+STEPS = 20 if SOAKING else 8
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -59,12 +60,12 @@ def played(path: Path, way: Patch, kind: str, case: int) -> list[Any]:
     store = DuckDBStore(path)
     with pytest.MonkeyPatch.context() as patch:
         way(patch)
-        history = History(store, kind, seeded(case))
+        history = History(store, kind, seeded(case + 1))
         history.turn()
         followers = Followers((), frozenset({"hits"}), ChangeLimits(1_000, 1 << 40))
         store.set_followers(history.epoch, followers, {"hits": history.table})
-        for _ in range(20):
-            if history.draw.random() < 0.1:
+        for _ in range(STEPS):
+            if history.draw.random() < 0.15:
                 history.swap(wide=history.draw.random() < 0.5)
             else:
                 history.turn()

@@ -153,6 +153,7 @@ _AWAY = {
     KafkaError._TIMED_OUT_QUEUE,
     KafkaError._MSG_TIMED_OUT,
     KafkaError._TRANSPORT,
+    KafkaError._DESTROY_BROKER,  # librdkafka forgot a broker that went away during a request
     KafkaError._RESOLVE,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._WAIT_COORD,
