@@ -157,7 +157,7 @@ def test_a_closed_store_answers_with_our_errors_too(tmp_path: Path) -> None:
             lambda: store.set_followers(1, Followers(), {}),
             lambda: store.follow("l", "v"),
             lambda: store.unfollow("l"),
-            lambda: store.told({}),
+            lambda: store.told({"t": 1}),
             lambda: store.begin_publishing([]),
             snapshot.void_markers,
             lambda: snapshot.progress("main"),

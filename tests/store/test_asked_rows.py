@@ -7,18 +7,28 @@ rows reads the table of the version with W as a parameter; the public name looks
 """
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from soaking import seeded, times
 
+from headrace.ledger.entries import MAIN, Owner, Progress, StreamPartition
 from headrace.store.asking import Compare, Condition, Selection, readable_columns
 from headrace.store.base import Snapshot
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
 from headrace.store.duckdb.standing import read_standing
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.store.changing import PLACEMENTS, History
+from headrace.testing.store.samples import (
+    PARTITION_0,
+    counts,
+    holding,
+    planned,
+    stream_holding,
+    turn_of,
+)
 
 
 def asked(snapshot: Snapshot, *conditions: Condition) -> Counter[str]:
@@ -33,7 +43,7 @@ def public(snapshot: Snapshot, condition: str = "true") -> list[dict[str, Any]]:
 
 
 def check(snapshot: DuckDBSnapshot) -> None:
-    assert snapshot.standing("hits") == read_standing(snapshot._fetch, "hits")
+    assert snapshot.standing("hits") == read_standing(snapshot._fetch, "hits").standing
     rows = public(snapshot)
     assert asked(snapshot) == Counter(map(repr, rows))
     columns = {each.name: each for each in readable_columns(snapshot.standing("hits").relation)}
@@ -76,4 +86,36 @@ def test_a_store_that_was_opened_anew_reads_the_public_name(tmp_path: Path) -> N
     with store.open() as snapshot:
         assert snapshot._source("hits")[0].startswith("main.")
         check(snapshot)
+    store.close()
+
+
+def test_where_a_view_stands_follows_every_commit(tmp_path: Path) -> None:
+    """Also where W does not move, a partition is new, and another unit commits."""
+    store = DuckDBStore(tmp_path / "store.duckdb")
+    table = counts()
+    epoch = store.begin_epoch()
+    held = [stream_holding(), holding(table), stream_holding("s2", "other")]
+    store.hold(epoch, held, {MAIN: {}, "other": {}})
+    store.prepare(table)
+    store.show(epoch, MAIN, [table])
+    moves: list[tuple[str, dict[StreamPartition, int], dict[Owner, int]]] = [
+        (MAIN, {PARTITION_0: 3}, {}),
+        (MAIN, {PARTITION_0: 5}, {Owner("view", "hits", "v1"): 7}),
+        ("other", {PARTITION_0: 9}, {}),
+        (MAIN, {StreamPartition("clicks", 1): 2, StreamPartition("views", 0): 4}, {}),
+    ]
+    turns = Counter[str]()
+    for unit, ends, watermarks in moves:
+        with store.open() as snapshot:
+            snapshot.standing("hits")
+        turns[unit] += 1
+        progress = {place: Progress(end) for place, end in ends.items()}
+        turn = turn_of(planned(epoch, turns[unit], unit=unit), progress=progress)
+        store.commit(replace(turn, watermarks=watermarks))
+        with store.open() as snapshot:
+            known = store._standings.get("hits", snapshot.commits(), snapshot._changes)
+            assert known == read_standing(snapshot._fetch, "hits").standing
+    assert known is not None
+    assert known.position == {PARTITION_0: 5, StreamPartition("clicks", 1): 2}
+    assert known.watermark_us == 7
     store.close()

@@ -124,8 +124,9 @@ class DuckDBSnapshot:
         """Return where a view stands. ViewNotFound: readers see none of that name."""
         found = self._standings.get(view, self.commits(), self._changes)
         if found is None:
-            found = read_standing(self._fetch, view)
-            self._standings.keep(found, self._changes)
+            looked = read_standing(self._fetch, view)
+            self._standings.keep(looked, self._changes)
+            found = looked.standing
         return found
 
     def rows(

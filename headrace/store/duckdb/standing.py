@@ -9,6 +9,7 @@ plan than these take altogether.
 from dataclasses import replace
 from functools import lru_cache
 from operator import itemgetter
+from typing import NamedTuple
 
 from headrace.errors import ViewNotFound
 from headrace.ledger.entries import Commit, HoldingState, Owner, StreamPartition
@@ -18,9 +19,17 @@ from headrace.store.asking import Standing
 from headrace.store.duckdb.changes.shown import Rows
 from headrace.time.clocks import NEVER
 
-__all__ = ["Standings", "read_standing"]
+__all__ = ["Looked", "Standings", "read_standing"]
 
 _relation = lru_cache(maxsize=256)(Relation.from_json)
+
+
+class Looked(NamedTuple):
+    """Where a view stands, the unit that maintains it, and the streams that it reads."""
+
+    standing: Standing
+    unit: str | None
+    inputs: frozenset[str]
 
 
 class Standings:
@@ -32,7 +41,7 @@ class Standings:
 
     def __init__(self) -> None:
         self.changes = 0
-        self._known: dict[str, tuple[int, int, Standing]] = {}
+        self._known: dict[str, tuple[int, Looked]] = {}
 
     def forget(self) -> None:
         """Note that holdings have changed."""
@@ -41,41 +50,46 @@ class Standings:
 
     def get(self, view: str, commits: int, changes: int) -> Standing | None:
         """Return what is known of a view at a commit."""
-        known = self._known.get(view)
-        return known[2] if known is not None and known[:2] == (commits, changes) else None
+        at, looked = self._known.get(view, (-1, None))
+        if looked is None or at != changes or looked.standing.commit != commits:
+            return None
+        return looked.standing
+
+    def keep(self, looked: Looked, changes: int) -> None:
+        """Keep what was found."""
+        self._known[looked.standing.view] = (changes, looked)
 
     def advance(self, commit: Commit, number: int) -> None:
         """Bring what is known up to a commit of a turn, which has this number."""
-        found: dict[str, tuple[int, int, Standing]] = {}
-        for view, (commits, changes, known) in list(self._known.items()):
-            if commits >= number:
-                found[view] = (commits, changes, known)  # a reader was faster
-            elif commits == number - 1 and (standing := _advanced(known, commit, number)):
-                found[view] = (number, changes, standing)
+        found: dict[str, tuple[int, Looked]] = {}
+        for view, (changes, looked) in list(self._known.items()):
+            if looked.standing.commit >= number:
+                found[view] = (changes, looked)  # a reader was faster
+            elif looked.standing.commit == number - 1 and not _is_set_aside(view, commit):
+                found[view] = (changes, _advanced(looked, commit, number))
         self._known = found
 
-    def keep(self, standing: Standing, changes: int) -> None:
-        """Keep what was found."""
-        self._known[standing.view] = (standing.commit, changes, standing)
+
+def _is_set_aside(view: str, commit: Commit) -> bool:
+    return any(aside.view == view for aside in commit.set_aside)
 
 
-def _advanced(known: Standing, commit: Commit, number: int) -> Standing | None:
-    """Return where a view stands after a commit; None: it has to be looked up."""
-    if any(aside.view == known.view for aside in commit.set_aside):
-        return None
-    token = known.token._replace(commit=number)
-    owner = Owner("view", known.view, known.version)
-    if owner not in commit.watermarks:
-        return replace(known, token=token)  # it is of another unit
-    streams = {place.stream for place in known.position}
-    moved = {place: at.offset for place, at in commit.progress.items() if place.stream in streams}
-    if not moved.keys() <= known.position.keys():
-        return None
-    position, watermark_us = {**known.position, **moved}, commit.watermarks[owner]
-    return replace(known, token=token, position=position, watermark_us=watermark_us)
+def _advanced(looked: Looked, commit: Commit, number: int) -> Looked:
+    """Return where a view stands after a commit."""
+    known = looked.standing
+    token, position, watermark_us = known.token._replace(commit=number), known.position, None
+    if commit.planned.unit == looked.unit:
+        ends = {place: at.offset for place, at in commit.progress.items()}
+        moved = {place: end for place, end in ends.items() if place.stream in looked.inputs}
+        position = {**position, **moved}
+        watermark_us = commit.watermarks.get(Owner("view", known.view, known.version))
+    if watermark_us is None:  # it has not moved
+        watermark_us = known.watermark_us
+    standing = replace(known, token=token, position=position, watermark_us=watermark_us)
+    return looked._replace(standing=standing)
 
 
-def read_standing(rows: Rows, view: str) -> Standing:
+def read_standing(rows: Rows, view: str) -> Looked:
     """Return where a view stands. ViewNotFound: readers see none of that name."""
     shown = rows("SELECT version, relation, since FROM headrace.shown WHERE view = ?", [view])
     if not shown:
@@ -88,9 +102,10 @@ def read_standing(rows: Rows, view: str) -> Standing:
         [view, version],
     )
     position: dict[StreamPartition, int] = {}
-    state = HoldingState.LIVE
+    state, unit = HoldingState.LIVE, None
+    read: frozenset[str] = frozenset()
     for unit, inputs, known in held:
-        state = HoldingState(known)
+        state, read = HoldingState(known), frozenset(inputs)
         for stream, partition, offset in rows(
             "SELECT stream, partition, next_offset FROM headrace.progress WHERE unit = ?", [unit]
         ):
@@ -100,7 +115,7 @@ def read_standing(rows: Rows, view: str) -> Standing:
         "SELECT watermark_us FROM headrace.view_watermarks WHERE view = ? AND version = ?",
         [view, version],
     )
-    return Standing(
+    standing = Standing(
         view,
         version,
         state,
@@ -109,3 +124,4 @@ def read_standing(rows: Rows, view: str) -> Standing:
         position,
         watermark[0][0] if watermark else NEVER,
     )
+    return Looked(standing, unit, read)
