@@ -19,6 +19,11 @@ ROOT = Path(__file__).parent.parent
 #: A Spark in each process, so that no warm one would help; or they wait for Kafka.
 WAITING = ("tests/cli/", "tests/engine/test_on_kafka.py")
 LAST = ("tests/sql/", *(f"tests/engine/test_{letter}" for letter in "stuvw"))
+#: Of those, the ones that take a minute go first, else one worker is still at one in the end.
+LONG = (
+    "tests/sql/test_cases.py",
+    *(f"tests/engine/test_{name}.py" for name in ("sinks", "transcripts", "unique", "versions")),
+)
 
 
 @cache
@@ -27,7 +32,9 @@ def rank(file: str) -> int:
     path = ROOT / file
     if file.startswith(WAITING) or "pytest.mark.spark" not in path.read_text():
         return 1
-    return 2 if file.startswith(LAST) else 0
+    if file in LONG:
+        return 2
+    return 3 if file.startswith(LAST) else 0
 
 
 class BySpark(LoadFileScheduling):
