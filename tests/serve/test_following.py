@@ -433,15 +433,15 @@ def test_a_lease_that_ends_for_its_limits_costs_no_subscriber_its_place(
     history: History, store: Store, start: Callable[..., Server]
 ) -> None:
     """`resuming` is too far behind for what the store may keep; the hub's own place is not."""
-    store.set_followers(history.epoch, Followers(limits=ChangeLimits(commits=5)), {})
+    store.set_followers(history.epoch, Followers(limits=ChangeLimits(commits=10)), {})
     server = start(progress_seconds=0.1, resume_seconds=1.0)
     subscriber = Subscriber(server.url)
     subscriber.start()
-    for _ in range(40):
+    for _ in range(80):
         turn(server, history)
         subscriber.wait_for(shown(store)[0])
     time.sleep(1.2)
-    for _ in range(20):
+    for _ in range(40):
         turn(server, history)
         subscriber.wait_for(shown(store)[0])
     subscriber.stop()

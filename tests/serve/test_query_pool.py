@@ -6,6 +6,7 @@ compared with the store's own answer.
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,12 @@ import pyarrow as pa
 import pytest
 from refusals import CLOSED_FUNCTIONS, NOT_READING, OTHER_WAYS_OUT
 
-from headrace.errors import HeadraceError, QueryRefused, QueryTooLarge, TableNotFound
+from headrace.errors import EngineError, HeadraceError, QueryRefused, QueryTooLarge, TableNotFound
+from headrace.serve.queries import pool as pool_module
 from headrace.serve.queries.exports import Exports
 from headrace.serve.queries.forms import Form
 from headrace.serve.queries.pool import QueryPool
+from headrace.serve.queries.worker import Worker
 from serve.asking import MB, Filled, rows_of
 
 
@@ -284,3 +287,33 @@ def test_without_shared_memory_the_runtime_folder_is_used(
     assert list(tmp_path.iterdir()) == []  # it has no name
     exports.give_back(handed)
     exports.close()
+
+
+def test_a_query_waits_for_the_first_process_however_long_that_takes_to_start(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Just after a start nothing is under way, so there are not too many queries."""
+
+    class Slow(Worker):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            time.sleep(0.5)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr(pool_module, "Worker", Slow)
+    with filled.pool(patience_seconds=0.1) as pool:
+        assert pool.processes() == []
+        assert pool.ask("FROM hits").rows == 2
+
+
+def test_why_no_process_starts_is_told_without_waiting_for_one(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> Worker:
+        raise EngineError("no process starts")
+
+    monkeypatch.setattr(pool_module, "Worker", fail)
+    with (
+        filled.pool(patience_seconds=0.1) as pool,
+        pytest.raises(EngineError, match="no process starts"),
+    ):
+        pool.ask("FROM hits")

@@ -13,8 +13,8 @@ _MB = 1 << 20
 class QueryLimits:
     """What one query may take, and how many are answered at once.
 
-    A query waits at most `patience_seconds` for a process that is free, runs at most `seconds`, and
-    is killed `grace_seconds` later if it does not end by itself.
+    A query waits at most `patience_seconds` for a process that is free, once there is one, runs at
+    most `seconds`, and is killed `grace_seconds` later if it does not end by itself.
     """
 
     workers: int = 2

@@ -119,6 +119,9 @@ class QueryPool:
                         raise Cancelled("the query was ended: the asker hung up") from None
                     if self._closed.is_set():
                         raise EngineError("the engine stops and answers no more queries") from None
+                    if not self._workers and self._failure is None:
+                        # The first of them is starting, which is no queue to give up on.
+                        deadline = time.monotonic() + self.limits.patience_seconds
                     if time.monotonic() > deadline:
                         raise self._why_none() from None
                     continue
