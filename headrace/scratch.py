@@ -17,7 +17,7 @@ from functools import lru_cache
 import duckdb
 import pyarrow as pa
 
-__all__ = ["Feed", "calculate", "connect", "parse"]
+__all__ = ["Feed", "calculate", "connect", "parse", "parse_anew"]
 
 MAX_PLANS = 256  # that are kept, each with a connection of its own
 MAX_PARSED = 1_024  # statements that are kept
@@ -85,11 +85,16 @@ class _Planned:
                     feed.table = feed.table.slice(0, 0)
 
 
-@lru_cache(maxsize=MAX_PARSED)
-def parse(sql: str) -> duckdb.Statement:
+def parse_anew(sql: str) -> duckdb.Statement:
     """Return one statement, parsed: any connection of any database can run it, many times."""
     [statement] = connect().extract_statements(sql)
     return statement
+
+
+@lru_cache(maxsize=MAX_PARSED)
+def parse(sql: str) -> duckdb.Statement:
+    """Do the same, and keep it. For the engine's own statements."""
+    return parse_anew(sql)
 
 
 @lru_cache(maxsize=MAX_PLANS)

@@ -40,7 +40,7 @@ _SETTINGS = {
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",
     "spark.sql.codegen.cache.maxEntries": "1000",
-    # PySpark would note where in Python each column was made, for messages that nobody reads.
+    # PySpark would record the Python line of each column for its messages, which we do not show.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 

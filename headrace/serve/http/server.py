@@ -20,8 +20,8 @@ __all__ = ["serve"]
 
 MAX_FRAME_BYTES = 4_096  # from a client, which has nothing to say
 _START_SECONDS = 10.0
-# How long a thread computes before another that waits has its turn; Python's own 5 ms are as long
-# as a step of a turn, and a turn begins to compute again a hundred times.
+# How long a thread keeps Python's interpreter while another one waits for it. A turn asks for the
+# interpreter many times; with Python's default of 5 ms, readers would slow it down each time.
 _SWITCH_SECONDS = 0.0005
 
 

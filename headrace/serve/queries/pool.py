@@ -120,7 +120,7 @@ class QueryPool:
                     if self._closed.is_set():
                         raise EngineError("the engine stops and answers no more queries") from None
                     if not self._workers and self._failure is None:
-                        # The first of them is starting, which is no queue to give up on.
+                        # The processes are still starting: no other query is in the way.
                         deadline = time.monotonic() + self.limits.patience_seconds
                     if time.monotonic() > deadline:
                         raise self._why_none() from None

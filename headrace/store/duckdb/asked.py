@@ -15,7 +15,7 @@ from functools import lru_cache
 import duckdb
 import pyarrow as pa
 
-from headrace.scratch import connect
+from headrace.scratch import parse_anew
 from headrace.store.asking import Compare, Condition, Found, Order, Selection
 from headrace.store.duckdb.query import translated_within
 from headrace.store.duckdb.tables.names import quote
@@ -23,12 +23,14 @@ from headrace.store.duckdb.tables.names import quote
 __all__ = ["find_rows", "select", "stream_rows"]
 
 _BATCH_ROWS = 1_024
-_MAX_PARSED = 256  # statements; of their own, so that no reader displaces those of the commit
+_MAX_PARSED = 256  # statements of readers, kept apart from those of the commit
 
 # Rows that are asked for are few: their copy is cheaper than a second plan.
 warnings.filterwarnings("ignore", "Arrow output on a DB-API result makes an extra copy")
 
 Statement = tuple[str, dict[str, object]]
+
+_parse = lru_cache(maxsize=_MAX_PARSED)(parse_anew)
 
 
 def select(
@@ -125,11 +127,5 @@ def stream_rows(
             yield from reader
 
 
-@lru_cache(maxsize=_MAX_PARSED)
-def _parse(sql: str) -> duckdb.Statement:
-    [statement] = connect().extract_statements(sql)
-    return statement
-
-
-# As in scratch.py: DuckDB complains of statements that are left when the process ends.
+# DuckDB complains of statements that are left when the process ends.
 atexit.register(_parse.cache_clear)

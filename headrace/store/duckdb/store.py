@@ -231,7 +231,7 @@ class DuckDBStore:
 
     def told(self, commits: Mapping[str, int], *, may_wait: bool = False) -> None:
         """Note that sinks have all changes up to a commit, by topic; drop what nobody needs."""
-        if may_wait and self._keeping.may_wait(commits):
+        if may_wait and self._keeping.defer_told(commits):
             return
         if commits or self._keeping.unwritten:
             with self._keeping.safe(), self._file.transaction():

@@ -45,7 +45,7 @@ __all__ = ["ChangeKeeping"]
 COMPACT_ROWS = 100_000
 # Between two looks at what readers with a lease have; sinks are looked at when they are told.
 _PRUNE_COMMITS = 16
-# Up to where sinks have been told is written once for so many commits, while turns follow closely.
+# The progress of sinks is written to the ledger once for so many commits.
 _TOLD_COMMITS = 16
 # Where a turn touches few of many rows, so many commits pass before that is looked into again.
 _CROWDED_COMMITS = 32
@@ -64,7 +64,7 @@ class ChangeKeeping:
         self._unpruned: dict[str, int] = {}  # commits since a view was pruned
         self._crowded: dict[str, int] = {}  # commits until it is tried to read what is near
         self._ended: set[str] = set()  # leases that end with the transaction under way
-        self._unwritten: Mapping[str, int] = {}  # what sinks were told, by topic; never changed
+        self._unwritten: Mapping[str, int] = {}  # by topic: see `defer_told`; replaced, not changed
 
     def forget(self) -> None:
         """Read anew who follows: it changed."""
@@ -256,12 +256,12 @@ class ChangeKeeping:
         """Up to which commit sinks have been told, where the ledger does not say so yet."""
         return self._unwritten
 
-    def may_wait(self, commits: Mapping[str, int]) -> bool:
-        """Keep in memory what sinks were told, and return whether that will do for now.
+    def defer_told(self, commits: Mapping[str, int]) -> bool:
+        """Keep what sinks were told in memory; return False if it has to be written now.
 
-        A crash forgets it. Then the same changes are published again, and the log knows by their
-        sequences that it has them: so this is for what the sinks of one version are told, commit by
-        commit, and never for what is on its way as a whole.
+        A crash forgets it. Then the same changes are published again, and the log leaves out those
+        it has, by their sequences. That holds only for changes of one version that are published
+        commit by commit.
         """
         self._unwritten = {**self._unwritten, **commits}
         for view in self.followed.values():
@@ -277,7 +277,7 @@ class ChangeKeeping:
         return True
 
     def write_told(self) -> None:
-        """Write what is known in memory only of what sinks were told."""
+        """Write what `defer_told` has kept in memory."""
         if self._unwritten:
             self.told({})
 
