@@ -4,17 +4,22 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
 
 from headrace.client import Client, Fold, Message
 from headrace.client.messages import parse_message
 from headrace.errors import EngineError, TokenRefused, Unreachable
 from headrace.serve.http.values import answer_to_json
 from headrace.store.base import Store
-from serve.serving import READ
+from headrace.testing.store.changing import History
+from serve.serving import READ, Server
+
+SECONDS = 30.0  # that a test waits for what must come
 
 Rows = Counter[str]
 
@@ -131,3 +136,53 @@ class EventSubscriber(Subscriber):
         except EngineError as error:
             if "further behind than" not in str(error):  # the ring is small: it comes back
                 raise
+
+
+def follow(
+    server: Server, query: str = "", *, token: str = READ, view: str = "hits", **others: Any
+) -> ClientConnection:
+    return connect(
+        f"{server.socket_url}/v1/views/{view}/changes{query}",
+        additional_headers={"Authorization": f"Bearer {token}", **others.pop("headers", {})},
+        proxy=None,
+        compression=None,
+        **others,
+    )
+
+
+def receive(connection: ClientConnection, type: str | None = None) -> dict[str, Any]:
+    """Return the next message, or the next one of a type."""
+    while True:
+        message: dict[str, Any] = json.loads(connection.recv(timeout=SECONDS))
+        if type in (None, message["type"]):
+            return message
+
+
+def closing(connection: ClientConnection) -> tuple[dict[str, Any] | None, int]:
+    """Return the last message and the code that a connection is closed with."""
+    last = None
+    try:
+        while True:
+            last = json.loads(connection.recv(timeout=SECONDS))
+    except ConnectionClosed as closed:
+        return last, closed.rcvd.code if closed.rcvd is not None else 1006
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def turn(server: Server, history: History) -> None:
+    history.turn()
+    server.commits.note()
+
+
+def many_records(history: History, count: int, text: str) -> list[str]:
+    """Let a view of records have so many more rows; return their texts."""
+    texts = [f"{number} {text}" for number in range(count)]
+    first = history.offset * count
+    history.add([(0, number, each) for number, each in enumerate(texts, first)])
+    return texts
