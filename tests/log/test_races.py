@@ -1,13 +1,15 @@
 """What another thread or process, or the disk, does at the worst moment."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headrace import faults
 from headrace.errors import DiskFull, LogError, PositionLost, TopicNotFound
-from headrace.log import Append, EmbeddedLog, Partition, Range, TopicSettings, records
+from headrace.log import Append, EmbeddedLog, Partition, Range, Topic, TopicSettings, records
 from headrace.log.embedded import appender
 from headrace.log.embedded import transactions as log_transactions
 from headrace.log.embedded.ends import read_ends
@@ -208,3 +210,33 @@ def test_a_reader_with_old_ends_is_told_that_records_are_gone(tmp_path: Path) ->
             with pytest.raises(PositionLost, match="begins at 5"):
                 ask()
     assert sound(later)
+
+
+FIRST = Range(PARTITION_0, 0, 1)
+READERS: dict[str, Callable[[EmbeddedLog], Any]] = {
+    "extents": lambda log: log.extents("t"),
+    "last_sequence": lambda log: log.last_sequence(PARTITION_0, "p"),
+    "measure": lambda log: log.measure(FIRST),
+    "offset_at": lambda log: log.offset_at(PARTITION_0, 0),
+    "read": lambda log: list(log.read(FIRST)),
+    "splits": lambda log: log.splits(FIRST, max_records=1),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_topic_that_is_deleted_under_a_reader_is_not_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str
+) -> None:
+    log, other = make_log(tmp_path), EmbeddedLog(tmp_path)
+    append_both(log, "old")
+    look = log.topic
+
+    def look_just_before_it_is_deleted(name: str) -> Topic:
+        monkeypatch.setattr(log, "topic", look)
+        found = look(name)
+        other.delete_topic(name)
+        return found
+
+    monkeypatch.setattr(log, "topic", look_just_before_it_is_deleted)
+    with pytest.raises(TopicNotFound):
+        READERS[reader](log)

@@ -138,7 +138,7 @@ class EmbeddedLog:
             stored=self._stored,
             append=self._append_all,
             extent=self._extent,
-            caught_up_extent=self._caught_up_extent,
+            caught_up_extent=partial(self._extent, caught_up=True),
         )
 
     def _begin(self) -> None:
@@ -329,6 +329,12 @@ class EmbeddedLog:
                 self.topic(topic)  # TopicNotFound: it was deleted meanwhile
             raise
 
+    @contextmanager
+    def _reading(self, partition: Partition) -> Iterator[tuple[Reader, Appender]]:
+        self._check_partition(partition)
+        with self._noticing_deletion([partition.topic]):
+            yield self._reader(partition), self._appender(partition)
+
     def _tidy_where_rolled(self, shares: Sequence[Share], written: Sequence[Written]) -> None:
         pairs = zip(shares, written, strict=True)
         self._housekeeping.tidy({share.partition.topic for share, each in pairs if each.rolled})
@@ -357,7 +363,8 @@ class EmbeddedLog:
     def last_sequence(self, partition: Partition, producer_id: str) -> int | None:
         """Return the newest sequence stored for a producer, None when it has none here."""
         self._check_partition(partition)
-        newest = self._appender(partition).newest_of(producer_id)
+        with self._noticing_deletion([partition.topic]):
+            newest = self._appender(partition).newest_of(producer_id)
         return newest.sequence if newest is not None else None
 
     def extents(self, *topics: str) -> dict[Partition, Extent]:
@@ -365,20 +372,17 @@ class EmbeddedLog:
         places = [
             Partition(t, number) for t in topics for number in range(self.topic(t).partitions)
         ]
-        return {place: self._reader(place).extent(self._appender(place).ends()) for place in places}
+        with self._noticing_deletion(topics):
+            return {p: self._reader(p).extent(self._appender(p).ends()) for p in places}
 
-    def _extent(self, partition: Partition) -> Extent:
-        self._check_partition(partition)
-        return self._reader(partition).extent(self._appender(partition).ends())
-
-    def _caught_up_extent(self, partition: Partition) -> Extent:
-        self._check_partition(partition)
-        return self._reader(partition).extent(self._appender(partition).caught_up_ends())
+    def _extent(self, partition: Partition, *, caught_up: bool = False) -> Extent:
+        with self._reading(partition) as (reader, appender):
+            return reader.extent(appender.caught_up_ends() if caught_up else appender.ends())
 
     def offset_at(self, partition: Partition, time_us: int) -> int:
         """Return the first offset that arrived at a time or later, or the end. LogDamaged."""
-        self._check_partition(partition)
-        return self._reader(partition).offset_at(time_us, self._appender(partition).ends())
+        with self._reading(partition) as (reader, appender):
+            return reader.offset_at(time_us, appender.ends())
 
     def read(
         self,
@@ -391,9 +395,13 @@ class EmbeddedLog:
 
         PositionLost, at once: part of the range is not in the log. LogDamaged, on the way.
         """
-        self._check_partition(range.partition)
-        ends = self._appender(range.partition).ends()
-        return self._reader(range.partition).read(range, ends, max_batch_records=max_batch_records)
+        with self._reading(range.partition) as (reader, appender):
+            found = reader.read(range, appender.ends(), max_batch_records=max_batch_records)
+        return self._read_on(range.partition.topic, found)
+
+    def _read_on(self, topic: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with self._noticing_deletion([topic]):
+            yield from batches
 
     def read_many(
         self, ranges: Sequence[Range], *, produced: bool = False
@@ -408,15 +416,13 @@ class EmbeddedLog:
 
     def measure(self, range: Range) -> int:
         """Return how many bytes the stored batches have that hold records of the range."""
-        self._check_partition(range.partition)
-        ends = self._appender(range.partition).ends()
-        return self._reader(range.partition).measure(range, ends)
+        with self._reading(range.partition) as (reader, appender):
+            return reader.measure(range, appender.ends())
 
     def splits(self, range: Range, *, max_records: int) -> list[Split]:
         """Cut a range into parts of `max_records` that other processes can read from the files."""
-        self._check_partition(range.partition)
-        ends = self._appender(range.partition).ends()
-        splits = self._reader(range.partition).splits(range, ends, max_records=max_records)
+        with self._reading(range.partition) as (reader, appender):
+            splits = reader.splits(range, appender.ends(), max_records=max_records)
         # The protocol's `range` may be set; a split's may not, which no user of one tries.
         return cast(list[Split], splits)
 
