@@ -10,12 +10,11 @@ demo: $(INSTALLED)
 	$(BIN)/headrace demo --for 60s
 
 # Everything real: Spark, Kafka, processes killed with SIGKILL, files, in memory where there is room for
-# them (tests/in_memory.py). Three at a time, each with a Spark and a Kafka of its own: they keep two
-# cores busy for nine tenths of the time. The tests of a file stay together and share what they start,
-# and tests/sharing.py says which files do.
+# them (tests/in_memory.py). Four at a time, of which two run Spark and two wait much: tests/sharing.py
+# says who runs what.
 test: $(INSTALLED)
 	$(BIN)/python tests/browser/chromium.py
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 15
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 15
 
 # No Spark, no processes, no store; some two minutes.
 test-fast: $(INSTALLED)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from in_memory import forget_folder, use_memory
-from sharing import BySpark, rank
+from sharing import ByNeed, give_way, rank
 from soaking import SEED, SOAKING
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 use_memory()
+give_way(os.environ.get("PYTEST_XDIST_WORKER"))
 
 # No test fails because the machine is busy: Hypothesis would give an example 200 ms.
 settings.register_profile("headrace", deadline=None)
@@ -90,9 +91,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)  # without xdist nobody asks
-def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> BySpark:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> ByNeed:
     """Let sharing.py say which worker runs which file."""
-    return BySpark(config, log)
+    return ByNeed(config, log)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

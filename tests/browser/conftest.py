@@ -8,9 +8,12 @@ from chromium import find_chromium
 from playwright.sync_api import Browser, sync_playwright
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Run a browser. Where there is none its tests are skipped, but not in CI."""
+    """Run a browser. Where there is none its tests are skipped, but not in CI.
+
+    No longer than its tests: Playwright's event loop would be the one of all tests that follow.
+    """
     path = find_chromium()
     if path is None:
         if os.environ.get("HEADRACE_CI") or os.environ.get("CI"):

@@ -68,6 +68,14 @@ def project(tmp_path: Path, headrace: Run) -> Path:
 
 
 @pytest.fixture(autouse=True)
+def niceness(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return by how much commands called here would give way to others: the tests go on as fast."""
+    asked: list[int] = []
+    monkeypatch.setattr(os, "nice", lambda more: asked.append(more) or sum(asked))
+    return asked
+
+
+@pytest.fixture(autouse=True)
 def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     os.environ.pop("HEADRACE_FAULT", None)

@@ -159,13 +159,16 @@ def test_a_second_run_is_refused_and_told_the_pid(process: Run, engine: EnginePr
     assert engine.process.poll() is None
 
 
-def test_the_audit_of_a_running_engine_holds(headrace: Run, engine: EngineProcess) -> None:
+def test_the_audit_of_a_running_engine_holds_and_gives_way_to_it(
+    headrace: Run, engine: EngineProcess, niceness: list[int]
+) -> None:
     # With a Spark of its own: what was appended last is waited for.
     answer = headrace("audit", "--json", "-p", engine.folder)
     assert answer.code == 0, answer.err
     (found,) = answer.rows
     assert (found["ok"], found["records"], found["tables"]) == (True, 6, 1)
     assert (found["differences"], found["unread"]) == ([], [])
+    assert niceness == [10]
 
 
 def test_status_and_answers_fit_a_terminal_of_80_columns(engine: EngineProcess) -> None:
