@@ -3,6 +3,7 @@
 Method: a real server, and sockets that send half a head, drip, or ask and wait.
 """
 
+import asyncio
 import json
 import select
 import socket
@@ -20,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from headrace.project.serving import ServeSettings
 from headrace.serve.http import bodies
-from headrace.serve.http.connections import connection_class
+from headrace.serve.http.connections import MAX_HEAD_BYTES, connection_class
 from headrace.serve.http.errors import handle_errors
 from headrace.serve.http.guard import Guard, Limits
 from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
@@ -39,19 +40,35 @@ def release() -> Iterator[threading.Event]:
 
 @pytest.fixture
 def url(release: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Serve with bounds that a test can reach; requests to `/wait` wait."""
+    """Serve with bounds that a test can reach; requests to `/wait` wait, `/follow` sends on."""
     quick = connection_class(head_seconds=0.5, max_waiting=8)
     monkeypatch.setattr("headrace.serve.http.server.connection_class", lambda: quick)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        answer: Response = JSONResponse({"ok": True})
+        answer: Response = JSONResponse({} if scope["path"] == "/nothing" else {"ok": True})
         if scope["path"] == "/wait":
             await anyio.to_thread.run_sync(release.wait)
+        if scope["path"] == "/follow":
+            await send_until_hung_up(receive, send)
+            release.set()
+            return
         await answer(scope, receive, send)
 
     permissions = Permissions([TokenGrant.of("t", Grant("owner", Role.ADMIN))])
     with serve(Guard(app, permissions=permissions, limits=Limits(max_requests=3))) as url:
         yield url
+
+
+async def send_until_hung_up(receive: Receive, send: Send) -> None:
+    async def listen() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    listening = asyncio.create_task(listen())
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    while not listening.done():
+        await send({"type": "http.response.body", "body": b"more", "more_body": True})
+        await asyncio.sleep(0.01)
 
 
 def connect(url: str, sent: bytes) -> socket.socket:
@@ -111,11 +128,61 @@ def test_dripping_gives_a_connection_no_more_time(url: str) -> None:
 def test_a_head_that_drips_in_after_an_answered_request_is_closed_too(url: str) -> None:
     whole = HALF_A_HEAD + b"Authorization: Bearer t\r\n\r\n"
     with connected(url, whole, 1) as (second,):
-        answer = b""
-        while not answer.endswith(b'{"ok":true}'):
-            answer += second.recv(65536)
+        received(second, until=b'{"ok":true}')
         second.sendall(HALF_A_HEAD)
         assert is_closed(second, within=5)
+
+
+def received(connection: socket.socket, *, until: bytes = b"") -> bytes:
+    """Return what was received up to a text, or until the other side closes."""
+    answer = b""
+    while not until or until not in answer:
+        part = connection.recv(65536)
+        if not part:
+            break
+        answer += part
+    return answer
+
+
+def test_a_head_without_an_end_is_refused(url: str) -> None:
+    with connected(url, HALF_A_HEAD + b"X: " + b"y" * MAX_HEAD_BYTES, 1) as (large,):
+        answer = received(large)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.endswith(b"The head of a request has 65536 bytes at most.")
+
+
+@pytest.mark.parametrize("before", ["a body", "a request that is being answered"])
+def test_what_follows_is_bounded_too(url: str, before: str) -> None:
+    """Fields after a chunked body, or the next head, have no end."""
+    sent = b"POST /wait HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer t\r\n"
+    sent += b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+    if before != "a body":
+        sent += b"\r\n" + HALF_A_HEAD
+    with connected(url, sent, 1) as (flooding,):
+        flooding.settimeout(5)
+        with pytest.raises(ConnectionError):
+            flooding.sendall((b"X: " + b"y" * 65536 + b"\r\n") * 1_000)
+
+
+def test_requests_that_are_sent_together_are_answered_in_order(
+    url: str, release: threading.Event
+) -> None:
+    rest = b" HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer t\r\n\r\n"
+    with connected(url, b"GET /wait" + rest + b"GET /nothing" + rest, 1) as (both,):
+        assert not select.select([both], [], [], 0.7)[0]
+        release.set()
+        answer = received(both, until=b"{}")
+    assert answer.count(b"HTTP/1.1 200 ") == 2
+    assert answer.index(b'{"ok":true}') < answer.index(b"{}")
+
+
+def test_who_hangs_up_is_gone_for_all_that_was_sent_together(
+    url: str, release: threading.Event
+) -> None:
+    rest = b" HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer t\r\n\r\n"
+    with connected(url, b"GET /follow" + rest + b"GET /hello" + rest, 1) as (follower,):
+        received(follower, until=b"more")
+    assert release.wait(5)
 
 
 def test_a_connection_serves_one_request_after_another(url: str) -> None:
@@ -173,8 +240,6 @@ def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch: pytest.Monke
             b"Content-Length: 9\r\n\r\n{"
         )
         with connected(url, head, 1) as (slow,):
-            answer = b""
-            while not answer.endswith(b"}"):
-                answer += slow.recv(65536)
+            answer = received(slow, until=b"}")
     assert answer.startswith(b"HTTP/1.1 408")
     assert "did not arrive" in json.loads(answer.rpartition(b"\r\n\r\n")[2])["message"]

@@ -301,7 +301,7 @@ def test_events_end_in_good_order_when_the_server_stops(tmp_path: Path) -> None:
         assert began.wait(SECONDS)
     thread.join(SECONDS)
     assert ended == ["at its end"]
-    assert tail_threads() == 0
+    await_true(lambda: tail_threads() == 0)
 
 
 def test_a_topic_that_is_deleted_ends_its_events(served: Served) -> None:

@@ -29,18 +29,18 @@ class Message(NamedTuple):
 
     type: str
     token: str | None
-    text: str
+    data: bytes
 
     @property
     def event(self) -> bytes:
         """The message as an event of SSE."""
         id = "" if self.token is None else f"id: {self.token}\n"
-        return f"event: {self.type}\n{id}data: {self.text}\n\n".encode()
+        return b"%bdata: %b\n\n" % (f"event: {self.type}\n{id}".encode(), self.data)
 
 
 def _message(type: str, token: str | None, body: Mapping[str, Any]) -> Message:
     text = json.dumps({"type": type, **body}, separators=(",", ":"), ensure_ascii=False)
-    return Message(type, token, text)
+    return Message(type, token, text.encode())
 
 
 def reset(view: str, version: str, shape: Shape) -> Message:

@@ -43,8 +43,8 @@ class Item:
     @property
     def bytes(self) -> int:
         """About how much memory it takes."""
-        texts = sum(len(each.text) for each in self.encoded.values() if each is not None)
-        return 1_000 + texts + (0 if self.rows is None else self.rows.nbytes)
+        encoded = sum(len(each.data) for each in self.encoded.values() if each is not None)
+        return 1_000 + encoded + (0 if self.rows is None else self.rows.nbytes)
 
     def prepare(self, shape: Shape) -> None:
         """Encode the message of a shape, before others see the item. For a thread."""

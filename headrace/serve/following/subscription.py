@@ -28,6 +28,8 @@ from headrace.store.base import Store
 
 __all__ = ["Subscription", "TooSlow", "Wanted"]
 
+_TOGETHER_BYTES = 64 << 10  # that are sent at once: as many as a socket takes without waiting
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -97,23 +99,24 @@ class Subscription:
         if self._spool is None:
             self._first.append(self._behind_rows)
 
-    async def messages(self) -> AsyncIterator[Message]:
-        """Yield what is sent, in its order. TooSlow, TokenRefused, TokenTooOld, UsageError."""
+    async def messages(self) -> AsyncIterator[list[Message]]:
+        """Yield what is sent, in its order; together what is there already, up to a page or so.
+
+        TooSlow, TokenRefused, TokenTooOld, UsageError.
+        """
         while True:
-            for message in self._first:
-                yield message
-            self._first = []
+            first, self._first = self._first, []
+            yield first
             if self._spool is not None:
                 async for message in self._rows(self._spool):
-                    yield message
+                    yield [message]
             assert self._token is not None
             while not self._ends and not self._hub.ring.covers(self._token):
-                for message in await self._read_on():
-                    yield message
+                yield await self._read_on()
             self._hub.leases.pin(self, None)
             if not self._ends:
-                async for message in self._shared():
-                    yield message
+                async for together in self._shared():
+                    yield together
             # The columns are others now.
             self._ends, self._token = False, None
             await self.begin()
@@ -195,7 +198,7 @@ class Subscription:
             told = [messages.changes(found, shape, page.token, page.token.commit), *told]
         return page, shape, told
 
-    async def _shared(self) -> AsyncIterator[Message]:
+    async def _shared(self) -> AsyncIterator[list[Message]]:
         """Yield what all get, until the columns are others."""
         ring, start = self._hub.ring, self._token
         assert start is not None
@@ -203,29 +206,33 @@ class Subscription:
         stands_within = True  # an item, perhaps: it has had all up to the start
         while True:
             await self._hub.more(number)
-            item = ring.get(number)
-            if item is None:
-                raise TooSlow(
-                    f"you are further behind than {self._limits.ring_bytes} bytes of changes; read "
-                    f"faster, or choose fewer rows and columns. The token you have is good for a "
-                    f"while."
-                )
-            number += 1
-            # The hub may come to the start only now, by several items.
-            if place(item.token) <= place(start) and item.progress is None:
-                continue
-            if place(item.token) < place(start):
-                continue
-            if item.reset:
-                return
-            if item.rows is None:
-                message = item.progress
-            else:
-                message = await self._message(item, start.commit if stands_within else None)
-                stands_within = False
-            self._token = item.token
-            if message is not None:
-                yield message
+            found: list[Message] = []
+            while number < ring.end and sum(len(each.data) for each in found) < _TOGETHER_BYTES:
+                item = ring.get(number)
+                if item is None:
+                    raise TooSlow(
+                        f"you are further behind than {self._limits.ring_bytes} bytes of changes; "
+                        f"read faster, or choose fewer rows and columns. The token you have is "
+                        f"good for a while."
+                    )
+                number += 1
+                # The hub may come to the start only now, by several items.
+                if place(item.token) <= place(start) and item.progress is None:
+                    continue
+                if place(item.token) < place(start):
+                    continue
+                if item.reset:
+                    yield found
+                    return
+                if item.rows is None:
+                    message = item.progress
+                else:
+                    message = await self._message(item, start.commit if stands_within else None)
+                    stands_within = False
+                self._token = item.token
+                if message is not None:
+                    found.append(message)
+            yield found
 
     async def _message(self, item: Item, commit: int | None) -> Message | None:
         """Return what a subscriber gets of an item, or of what is behind a commit."""

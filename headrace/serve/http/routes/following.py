@@ -1,7 +1,7 @@
 """Subscriptions: the changes of a view by WebSocket or as server-sent events."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -24,7 +24,7 @@ from headrace.serve.following import messages
 from headrace.serve.following.following import Following, Stopping
 from headrace.serve.following.messages import Message
 from headrace.serve.following.subscription import Subscription, TooSlow, Wanted
-from headrace.serve.http.connections import drop_of
+from headrace.serve.http.connections import drop_of, sending_texts
 from headrace.serve.http.errors import ERRORS, Refused
 from headrace.serve.http.guard import may_follow, needs, stays_open
 from headrace.serve.http.permissions import Role
@@ -47,7 +47,8 @@ _ABOUT_SSE: dict[int | str, dict[str, Any]] = {
     200: {"description": "events, for as long as you listen", "content": {"text/event-stream": {}}}
 }
 
-_Sent = Callable[[Message], Awaitable[None]]
+#: Sends messages; TimeoutError: the connection takes nothing.
+_Send = Callable[[Sequence[Message]], Awaitable[None]]
 
 
 def _wanted(connection: HTTPConnection) -> Wanted:
@@ -70,17 +71,17 @@ def _code(error: HeadraceError) -> int:
 
 
 async def _send_all(
-    subscription: Subscription, send: _Sent, scope: Scope, drain_seconds: float
+    subscription: Subscription, send: _Send, scope: Scope, drain_seconds: float
 ) -> tuple[Message | None, int]:
     """Send until the subscription ends; return the last message and the code to close with.
 
     A socket that takes nothing for so long is dropped.
     """
     try:
-        async for message in subscription.messages():
+        async for found in subscription.messages():
             try:
-                async with asyncio.timeout(drain_seconds):
-                    await send(message)
+                if found:
+                    await send(found)
                 # A send that finds room does not wait: let others in, who left among them.
                 await asyncio.sleep(0)
             except TimeoutError:
@@ -88,8 +89,8 @@ async def _send_all(
                     "TooSlow",
                     f"the connection took no bytes for {drain_seconds:g} seconds; read faster",
                 )
-                text = told.event.decode() if scope["type"] == "http" else told.text
-                drop_of(scope)(text, TOO_SLOW, "")
+                last = told.event if scope["type"] == "http" else told.data
+                drop_of(scope)(last.decode(), TOO_SLOW, "")
                 return None, TOO_SLOW
     except TooSlow as error:
         return messages.error("TooSlow", str(error)), TOO_SLOW
@@ -126,9 +127,10 @@ async def _until_frame(
     websocket: WebSocket, subscription: Subscription, drain_seconds: float
 ) -> tuple[Message | None, int | None]:
     """Send until it ends, or until the client says something or leaves (None)."""
+    send_texts = sending_texts(websocket.scope)
 
-    async def send(message: Message) -> None:
-        await websocket.send_text(message.text)
+    async def send(found: Sequence[Message]) -> None:
+        await send_texts([each.data for each in found], drain_seconds)
 
     sending = asyncio.create_task(_send_all(subscription, send, websocket.scope, drain_seconds))
     receiving = asyncio.create_task(websocket.receive())
@@ -151,7 +153,7 @@ async def _until_frame(
 async def _end(websocket: WebSocket, last: Message | None, code: int) -> None:
     try:
         if last is not None:
-            await websocket.send_text(last.text)
+            await websocket.send_text(last.data.decode())
         await websocket.close(code)
     except (WebSocketDisconnect, RuntimeError):
         pass  # it is closed already: by the client, or dropped
@@ -190,8 +192,10 @@ class _EventStream(Response):
         self._drain_seconds = drain_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_event(message: Message) -> None:
-            await send({"type": "http.response.body", "body": message.event, "more_body": True})
+        async def send_events(found: Sequence[Message]) -> None:
+            events = b"".join(each.event for each in found)
+            async with asyncio.timeout(self._drain_seconds):
+                await send({"type": "http.response.body", "body": events, "more_body": True})
 
         async def wait_until_left() -> None:
             while (await receive())["type"] != "http.disconnect":
@@ -205,7 +209,7 @@ class _EventStream(Response):
         async with self._stack:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             sending = asyncio.create_task(
-                _send_all(self._subscription, send_event, scope, self._drain_seconds)
+                _send_all(self._subscription, send_events, scope, self._drain_seconds)
             )
             leaving = asyncio.create_task(wait_until_left())
             try:
@@ -213,7 +217,7 @@ class _EventStream(Response):
                 if sending.done():
                     last, _ = sending.result()
                     if last is not None:
-                        await send_event(last)
+                        await send_events([last])
                     await send({"type": "http.response.body", "body": b""})
             finally:
                 for task in (sending, leaving):
