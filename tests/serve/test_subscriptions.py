@@ -19,7 +19,7 @@ from headrace.testing.store.changing import PLACEMENTS, History
 from serve.serving import Server, serving
 from serve.subscribing import EventSubscriber, Rows, Subscriber, shown
 
-STEPS = 30 if SOAKING else 14
+STEPS = 30 if SOAKING else 17
 
 
 class Play:

@@ -8,6 +8,7 @@ Promises:
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,9 +37,9 @@ T = TypeVar("T")
 
 MAX_READ_BYTES = 32 << 20
 MAX_READ_SECONDS = 10.0
-#: Reads at once: more would take the engine's cores from its turns, and end no sooner. Those that
-#: may take long, because they sort or look for nothing, have threads of their own.
-MAX_READS, MAX_LONG_READS = 4, 2
+#: Reads at once: more than cores would take them from the engine's turns, and end no sooner. Those
+#: that may take long, because they sort or look for nothing, have threads of their own.
+MAX_READS, MAX_LONG_READS = min(8, max(2, os.cpu_count() or 1)), 2
 
 #: Where a view stands, and the topics that it reads.
 _Looked = tuple[Position, frozenset[str]]
