@@ -8,7 +8,7 @@ from chromium import find_chromium
 from playwright.sync_api import Browser, sync_playwright
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Run a browser. Where there is none its tests are skipped, but not in CI.
 
