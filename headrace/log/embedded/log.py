@@ -362,9 +362,8 @@ class EmbeddedLog:
 
     def last_sequence(self, partition: Partition, producer_id: str) -> int | None:
         """Return the newest sequence stored for a producer, None when it has none here."""
-        self._check_partition(partition)
-        with self._noticing_deletion([partition.topic]):
-            newest = self._appender(partition).newest_of(producer_id)
+        with self._reading(partition) as (_, appender):
+            newest = appender.newest_of(producer_id)
         return newest.sequence if newest is not None else None
 
     def extents(self, *topics: str) -> dict[Partition, Extent]:

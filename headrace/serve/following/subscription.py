@@ -28,7 +28,7 @@ from headrace.store.base import Store
 
 __all__ = ["Subscription", "TooSlow", "Wanted"]
 
-_TOGETHER_BYTES = 64 << 10  # that are sent at once: as many as a socket takes without waiting
+_WRITE_BYTES = 64 << 10  # messages are sent together up to here, which a socket takes at once
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Subscription:
             self._first.append(self._behind_rows)
 
     async def messages(self) -> AsyncIterator[list[Message]]:
-        """Yield what is sent, in its order; together what is there already, up to a page or so.
+        """Yield what is sent, in its order: messages that are there already are yielded together.
 
         TooSlow, TokenRefused, TokenTooOld, UsageError.
         """
@@ -207,7 +207,8 @@ class Subscription:
         while True:
             await self._hub.more(number)
             found: list[Message] = []
-            while number < ring.end and sum(len(each.data) for each in found) < _TOGETHER_BYTES:
+            size = 0
+            while number < ring.end and size < _WRITE_BYTES:
                 item = ring.get(number)
                 if item is None:
                     raise TooSlow(
@@ -232,6 +233,7 @@ class Subscription:
                 self._token = item.token
                 if message is not None:
                     found.append(message)
+                    size += len(message.data)
             yield found
 
     async def _message(self, item: Item, commit: int | None) -> Message | None:

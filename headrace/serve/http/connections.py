@@ -5,8 +5,8 @@ Promises:
   after its last request was answered, is closed. What it sends in between gives it no more time.
 - At most MAX_WAITING connections wait like that: one more closes the one that waited longest. A
   client that asks at once is served, however many others only hold a connection open.
-- A connection that sends more than MAX_HEAD_BYTES that neither end a head nor belong to a body is
-  closed.
+- A head has at most MAX_HEAD_BYTES, and so have fields that follow a body. A connection that sends
+  more is closed.
 - One that does not take what it is sent can be dropped (`drop_of`): it is told why, should it read
   again within DROP_SECONDS, and is closed then whether it did or not.
 Requests under way are bounded elsewhere (`guard.py`), once it is known who asks.
@@ -73,7 +73,7 @@ class Connection(HttpToolsProtocol):
     _expires: asyncio.TimerHandle | None = None
     _upgraded = False  # it is a WebSocket now
     _cut: asyncio.TimerHandle | None = None
-    _is_further = False  # what was received last ended a head, or belongs to a body
+    _has_advanced = False  # what was received last ended a head, or belongs to a body
     _head_bytes = 0  # received since then, of a head or of what may follow a body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -84,7 +84,7 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what was sent; a request that is whole is waited for no more."""
-        self._is_further = False
+        self._has_advanced = False
         super().data_received(data)
         if self._upgraded:
             return
@@ -92,7 +92,7 @@ class Connection(HttpToolsProtocol):
             self._stop_waiting()
         else:
             self._await_request()
-        self._head_bytes = 0 if self._is_further else self._head_bytes + len(data)
+        self._head_bytes = 0 if self._has_advanced else self._head_bytes + len(data)
         if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
             if self._cycles:
                 self._give_up()
@@ -106,7 +106,7 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Let a request be answered whose head has come."""
-        self._is_further = True
+        self._has_advanced = True
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before:  # else it is to be a WebSocket
@@ -114,7 +114,7 @@ class Connection(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body."""
-        self._is_further = True
+        self._has_advanced = True
         super().on_body(body)
 
     def on_response_complete(self) -> None:
