@@ -6,14 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli.folder import ProjectOption, find_config
-from headrace.cli.output import (
+from headrace.cli.text.output import (
     JsonOption,
     note,
     show_json,
     show_progress,
     show_text,
 )
-from headrace.cli.problems import showing_places, text_width
+from headrace.cli.text.problems import showing_places, text_width
 from headrace.errors import HeadraceError, UsageError
 from headrace.wording import counted
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headrace.cli.folder import ProjectOption, find_folder
-from headrace.cli.output import JsonOption, note, show_json, show_text
-from headrace.cli.problems import finding_text, text_width
+from headrace.cli.text.output import JsonOption, note, show_json, show_text
+from headrace.cli.text.problems import finding_text, text_width
 from headrace.errors import DefinitionError
 from headrace.wording import counted
 

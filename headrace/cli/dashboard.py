@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from headrace.cli.folder import ProjectOption, find_config
-from headrace.cli.output import JsonOption, note, show_json, show_text
+from headrace.cli.text.output import JsonOption, note, show_json, show_text
 from headrace.errors import Unreachable
 
 __all__ = ["dashboard", "open_in_browser"]

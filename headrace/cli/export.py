@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 
 from headrace.cli.folder import ProjectOption, find_config
-from headrace.cli.output import JsonOption, show_json, show_text
+from headrace.cli.text.output import JsonOption, show_json, show_text
 from headrace.errors import UsageError
 from headrace.wording import counted
 

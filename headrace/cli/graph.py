@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from headrace.cli.folder import ProjectOption, find_folder
-from headrace.cli.output import JsonOption, show_json, show_text
-from headrace.cli.problems import showing_places
+from headrace.cli.text.output import JsonOption, show_json, show_text
+from headrace.cli.text.problems import showing_places
 
 __all__ = ["graph"]
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.output import JsonOption, show_json, show_text
+from headrace.cli.text.output import JsonOption, show_json, show_text
 from headrace.errors import UsageError
 
 __all__ = ["init", "write_files"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headrace.cli.folder import ProjectOption, find_folder, project_log
-from headrace.cli.output import (
+from headrace.cli.text.output import (
     JsonOption,
     make_table,
     show_json,
@@ -13,7 +13,7 @@ from headrace.cli.output import (
     show_renderable,
     show_text,
 )
-from headrace.cli.quantities import duration_text
+from headrace.cli.text.quantities import duration_text
 from headrace.errors import UsageError
 from headrace.wording import counted
 

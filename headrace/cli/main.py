@@ -24,11 +24,11 @@ from headrace.cli.log.groups import groups_app
 from headrace.cli.log.log import log_app
 from headrace.cli.log.tail import tail
 from headrace.cli.log.topics import topics_app
-from headrace.cli.output import JsonOption, OutputClosed, note, show_json, show_text
-from headrace.cli.problems import tell_refused
 from headrace.cli.run import run
 from headrace.cli.sql import sql
 from headrace.cli.status import status
+from headrace.cli.text.output import JsonOption, OutputClosed, note, show_json, show_text
+from headrace.cli.text.problems import tell_refused
 from headrace.errors import DefinitionError, HeadraceError, UsageError
 from headrace.serve.starting import is_left_behind
 

@@ -21,10 +21,10 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import PostgresLexer
 
-from headrace.cli.output import make_table, note, show_renderable, show_text
-from headrace.cli.plan_text import ask_for_tree
 from headrace.cli.question import ask_desk
 from headrace.cli.sql import show_answer
+from headrace.cli.text.output import make_table, note, show_renderable, show_text
+from headrace.cli.text.plans import ask_for_tree
 from headrace.errors import HeadraceError, UsageError
 from headrace.store.base import MAX_ROWS
 from headrace.store.opening import COLUMNS_QUERY, QUERY_WORDS, is_whole, split_statements

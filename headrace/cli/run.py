@@ -12,8 +12,8 @@ import typer
 
 from headrace.cli.folder import ProjectOption, find_folder
 from headrace.cli.interrupts import heed_interrupts
-from headrace.cli.output import JsonOption
-from headrace.cli.problems import showing_places
+from headrace.cli.text.output import JsonOption
+from headrace.cli.text.problems import showing_places
 from headrace.errors import DefinitionError, UsageError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headrace.cli.folder import ProjectOption, find_config
-from headrace.cli.output import (
+from headrace.cli.text.output import (
     JsonOption,
     make_answer,
     make_records,
@@ -18,7 +18,7 @@ from headrace.cli.output import (
     show_text,
     table_width,
 )
-from headrace.cli.plan_text import ask_for_tree, plan_text
+from headrace.cli.text.plans import ask_for_tree, plan_text
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:

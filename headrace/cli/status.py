@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headrace.cli.folder import ProjectOption, find_config
-from headrace.cli.output import JsonOption, console, show_json, show_renderable
+from headrace.cli.text.output import JsonOption, console, show_json, show_renderable
 from headrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _only(found: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _picture(found: dict[str, Any], name: str | None, *, all: bool) -> "Group":
-    from headrace.cli.status_text import all_details, details, summary
+    from headrace.cli.text.status import all_details, details, summary
 
     if all:
         return all_details(found)
@@ -85,7 +85,7 @@ def _watch(config: "Config", name: str | None, *, all: bool) -> None:
     from rich.console import Group
     from rich.live import Live
 
-    from headrace.cli.overview import overview
+    from headrace.cli.text.overview import overview
 
     def picture() -> Group:
         found, turns = _look(config, name)

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from cli.commands import Run
-from headrace.cli.plan_text import plan_text
+from headrace.cli.text.plans import plan_text
 from headrace.engine.versions.changes import decide_changes
 from headrace.ledger.entries import MAIN
 from headrace.ledger.following import Followers, SinkEntry

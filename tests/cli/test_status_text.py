@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from headrace.cli.output import show_renderable
-from headrace.cli.overview import overview
-from headrace.cli.status_text import all_details, details, summary
+from headrace.cli.text.output import show_renderable
+from headrace.cli.text.overview import overview
+from headrace.cli.text.status import all_details, details, summary
 from headrace.ledger.entries import TurnReport
 from headrace.observe.drift import Drift
 from headrace.observe.gone import gone_text

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.cli.layout import GAP, TEXT_FLOOR, Column, fit_widths
-from headrace.cli.output import make_answer, make_records, make_table, show_renderable, wrap
+from headrace.cli.text.layout import GAP, TEXT_FLOOR, Column, fit_widths
+from headrace.cli.text.output import make_answer, make_records, make_table, show_renderable, wrap
 
 COLUMNS = st.builds(Column, st.integers(1, 40), st.integers(0, 400), st.booleans())
 

@@ -14,9 +14,9 @@ import typer
 from headrace.cli.ask import audit_line
 from headrace.cli.dashboard import open_in_browser
 from headrace.cli.interrupts import Interrupts, heed_interrupts
-from headrace.cli.output import JsonOption, console, note, show_json, show_progress, show_text
-from headrace.cli.quantities import parse_seconds
 from headrace.cli.run import set_up_logging
+from headrace.cli.text.output import JsonOption, console, note, show_json, show_progress, show_text
+from headrace.cli.text.quantities import parse_seconds
 from headrace.errors import AuditFailed, AuditIncomplete, EngineError
 
 if TYPE_CHECKING:

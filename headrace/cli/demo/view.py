@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from headrace.cli.demo.project import TOPIC, VIEW
-from headrace.cli.output import make_table, moment
-from headrace.cli.overview import percentile
+from headrace.cli.text.output import make_table, moment
+from headrace.cli.text.overview import percentile
 from headrace.observe.status import Status
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from headrace.cli.log.lines import Lines, too_large
 from headrace.cli.log.runs import Digest, Slot, Told
 from headrace.cli.log.sources import Source
-from headrace.cli.output import note
+from headrace.cli.text.output import note
 from headrace.errors import HeadraceError, LogError, UsageError
 from headrace.log import APPENDS, MAX_RECORD_BYTES, Append, Log, Producer, Range
 from headrace.log.records import check_keys, deal_out, record_bytes, share_out

@@ -7,7 +7,7 @@ import typer
 from headrace.cli.asking import YesOption, ask
 from headrace.cli.folder import ProjectOption, find_config, project_log
 from headrace.cli.log.starts import START_HELP, check_start, find_offsets
-from headrace.cli.output import JsonOption, make_table, show_json, show_renderable, show_text
+from headrace.cli.text.output import JsonOption, make_table, show_json, show_renderable, show_text
 from headrace.wording import counted
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 from headrace.cli.asking import YesOption, ask
 from headrace.cli.folder import ProjectOption, find_config, project_log
 from headrace.cli.log.topics import TopicArgument
-from headrace.cli.output import JsonOption, note, show_json, show_progress, show_text
+from headrace.cli.text.output import JsonOption, note, show_json, show_progress, show_text
 from headrace.errors import LogError, TopicNotFound, UsageError
 from headrace.wording import counted
 

@@ -8,7 +8,7 @@ import typer
 from headrace.cli.folder import ProjectOption, find_config, project_log
 from headrace.cli.log.starts import START_HELP, check_start
 from headrace.cli.log.topics import TopicArgument
-from headrace.cli.output import JsonOption, show_json, show_text
+from headrace.cli.text.output import JsonOption, show_json, show_text
 from headrace.errors import TopicNotFound, UsageError
 
 if TYPE_CHECKING:

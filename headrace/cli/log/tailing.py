@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from headrace.cli.log.starts import find_offsets, to_micros
-from headrace.cli.output import moment, printable
+from headrace.cli.text.output import moment, printable
 from headrace.consume import join_group
 from headrace.consume.groups import MemberSettings
 from headrace.log import Log, Partition, Range

@@ -6,7 +6,7 @@ import typer
 
 from headrace.cli.asking import YesOption, ask
 from headrace.cli.folder import ProjectOption, find_config, project_log
-from headrace.cli.output import (
+from headrace.cli.text.output import (
     JsonOption,
     make_table,
     moment,
@@ -15,7 +15,7 @@ from headrace.cli.output import (
     show_renderable,
     show_text,
 )
-from headrace.cli.quantities import parse_bytes, parse_seconds
+from headrace.cli.text.quantities import parse_bytes, parse_seconds
 from headrace.errors import LogError, UsageError
 from headrace.wording import counted
 

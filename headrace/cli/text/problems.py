@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from headrace.cli.output import note, printable
+from headrace.cli.text.output import note, printable
 from headrace.errors import DefinitionError, Location, Problem
 from headrace.wording import counted
 

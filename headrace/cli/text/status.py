@@ -6,8 +6,8 @@ All of it fits 80 columns: what does not fit a table is a line of its own.
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.output import make_table, moment, printable, table_width, wrap
-from headrace.cli.quantities import duration_text
+from headrace.cli.text.output import make_table, moment, printable, table_width, wrap
+from headrace.cli.text.quantities import duration_text
 from headrace.wording import counted
 
 if TYPE_CHECKING:

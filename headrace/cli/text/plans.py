@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.cli.output import printable
+from headrace.cli.text.output import printable
 from headrace.wording import counted
 
 __all__ = ["ask_for_tree", "plan_text"]

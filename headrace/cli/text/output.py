@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.layout import GAP, Column, fit_widths
+from headrace.cli.text.layout import GAP, Column, fit_widths
 
 if TYPE_CHECKING:
     from rich.console import Console

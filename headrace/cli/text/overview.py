@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.cli.output import make_table, table_width
-from headrace.cli.quantities import duration_text
+from headrace.cli.text.output import make_table, table_width
+from headrace.cli.text.quantities import duration_text
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -1,0 +1,1 @@
+"""What commands print: tables, plans, status and problems as text that fits the terminal."""
