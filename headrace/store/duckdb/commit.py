@@ -39,16 +39,21 @@ SUM_COUNTERS = """
 
 
 def write_turn(
-    file: DuckDBFile, commit: Commit, keeping: ChangeKeeping, evaluate: Evaluate | None = None
+    file: DuckDBFile,
+    commit: Commit,
+    number: int,
+    keeping: ChangeKeeping,
+    evaluate: Evaluate | None = None,
 ) -> Changed:
     """Write a turn's deltas, changes, positions, counters, outbox and seeds.
 
-    Returns which views that are followed changed. MergeFailed names the view.
+    `number` is that of the commit. Returns which views that are followed changed. MergeFailed names
+    the view.
     """
     unit = commit.planned.unit
     for aside in commit.set_aside:
         set_aside(file, unit, aside)
-    makers = keeping.begin(commit)
+    makers = keeping.begin(commit, number)
     evaluating = Evaluating(file, commit.deltas)
     for table, deltas in commit.deltas.items():
         _merge(file, table, deltas)

@@ -328,7 +328,7 @@ class DuckDBStore:
             if not (tried and self._is_committed(commit.planned)):
                 tried = True
                 number = self._check_turn(commit.planned) + 1
-                changed = write_turn(self._file, commit, self._keeping, evaluate)
+                changed = write_turn(self._file, commit, number, self._keeping, evaluate)
                 faults.reach("before_commit")
 
         try:
@@ -340,6 +340,7 @@ class DuckDBStore:
             if not self._is_committed(commit.planned):
                 raise blame_for_memory(commit, error) or error from error
         self._standings.advance(commit, number)
+        self._keeping.note_watermarks(commit.watermarks)
         faults.reach("after_commit")
         return changed
 

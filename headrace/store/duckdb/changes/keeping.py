@@ -60,6 +60,7 @@ class ChangeKeeping:
         self._limits = _NO_LIMITS  # until the engine says which there are
         self._followed: dict[str, FollowedView] | None = None
         self._leases: dict[str, tuple[str, int]] | None = None
+        self._watermarks: dict[Owner, int] | None = None  # W of versions, as the ledger has it
         self._added: dict[str, int] = {}  # changes since a view's were made fewer
         self._unpruned: dict[str, int] = {}  # commits since a view was pruned
         self._crowded: dict[str, int] = {}  # commits until it is tried to read what is near
@@ -67,8 +68,9 @@ class ChangeKeeping:
         self._unwritten: Mapping[str, int] = {}  # by topic: see `defer_told`; replaced, not changed
 
     def forget(self) -> None:
-        """Read anew who follows: it changed."""
+        """Read anew who follows, and W of versions: they changed."""
         self._followed = None
+        self._watermarks = None
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -108,19 +110,20 @@ class ChangeKeeping:
             found = self._leases = read_leases(self._file.rows)
         return found
 
-    def begin(self, commit: Commit) -> list[ChangeMaker]:
-        """Return what makes the changes of a turn, after a look at what it touches."""
+    def begin(self, commit: Commit, number: int) -> list[ChangeMaker]:
+        """Return what makes the changes of a commit, after a look at what it touches."""
         self._ended.clear()
         tables = [table for table in commit.deltas if not table.part and self._is_followed(table)]
         if not tables:
             return []
-        head, known = self._head_and_watermarks()
+        known = self._known_watermarks()
         makers = []
         for table in tables:
-            before_us = known.get((table.view, table.version), NEVER)
-            after_us = commit.watermarks.get(Owner("view", table.view, table.version), before_us)
+            owner = Owner("view", table.view, table.version)
+            before_us = known.get(owner, NEVER)
+            after_us = commit.watermarks.get(owner, before_us)
             into = self.followed[table.view].changes
-            maker = ChangeMaker(self._file, table, into, (before_us, after_us), head + 1)
+            maker = ChangeMaker(self._file, table, into, (before_us, after_us), number)
             maker.look(commit.deltas[table], may_be_near=self._may_be_near(table.view))
             if maker.is_crowded:
                 self._crowded[table.view] = _CROWDED_COMMITS
@@ -131,13 +134,20 @@ class ChangeKeeping:
         self._crowded[view] = self._crowded.get(view, 0) - 1
         return self._crowded[view] < 0
 
-    def _head_and_watermarks(self) -> tuple[int, dict[tuple[str, str], int]]:
-        """Return the last commit, and W of every version that has one, in one statement."""
-        found = self._file.rows(
-            "SELECT commits, view, version, watermark_us "
-            "FROM headrace.engine LEFT JOIN headrace.view_watermarks ON true"
-        )
-        return found[0][0], {(view, version): us for _, view, version, us in found}
+    def _known_watermarks(self) -> Mapping[Owner, int]:
+        """Return W of every version that has one, before the transaction under way."""
+        found = self._watermarks
+        if found is None:
+            known = "SELECT view, version, watermark_us FROM headrace.view_watermarks"
+            rows = self._file.rows(known)
+            found = {Owner("view", view, version): us for view, version, us in rows}
+            self._watermarks = found
+        return found
+
+    def note_watermarks(self, moved: Mapping[Owner, int]) -> None:
+        """Note that W of some versions was committed, so that the next commit need not read it."""
+        if (known := self._watermarks) is not None:
+            self._watermarks = {**known, **moved}
 
     def _is_followed(self, table: Table) -> bool:
         found = self.followed.get(table.view)
