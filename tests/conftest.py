@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from in_memory import forget_folder, use_memory
-from sharing import ByNeed, give_way, rank
+from sharing import ByNeed, begins_with_spark, give_way, rank
 from soaking import SEED, SOAKING
 
 if TYPE_CHECKING:
@@ -105,9 +105,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from headrace.log.embedded.files import locked
         from headrace.serve.archiving import make_archive
 
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        with locked(cache_folder() / "tests"):  # of several workers one makes it
-            make_archive(os.environ[OPTIONS])
+        if begins_with_spark(os.environ.get("PYTEST_XDIST_WORKER")):
+            cache_folder().mkdir(parents=True, exist_ok=True)
+            with locked(cache_folder() / "tests"):  # of several workers one makes it
+                make_archive(os.environ[OPTIONS])
         os.environ[OPTIONS] = archived(os.environ[OPTIONS])
 
 

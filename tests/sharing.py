@@ -19,7 +19,7 @@ from pathlib import Path
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-__all__ = ["ByNeed", "give_way", "rank"]
+__all__ = ["ByNeed", "begins_with_spark", "give_way", "rank"]
 
 ROOT = Path(__file__).parent.parent
 
@@ -33,7 +33,7 @@ class Need(Enum):
     NOTHING = "nothing that takes long"
 
 
-PROCESSES = ("tests/cli/", "tests/browser/")
+PROCESSES = ("tests/cli/", "tests/browser/", "tests/engine/test_java.py")
 #: They need a Spark and a broker: together, so that one worker has both.
 SPARK_ON_KAFKA = tuple(f"tests/engine/test_{name}.py" for name in ("adaptive", "idle", "on_kafka"))
 #: What takes longest goes first, else one worker is still at it in the end.
@@ -65,6 +65,11 @@ def give_way(worker: str | None) -> None:
     """Let a worker that runs Spark, and what it starts, leave the cores to the others first."""
     if worker is not None and CHOICES[_number(worker)][0] is Need.SPARK:
         os.nice(5)
+
+
+def begins_with_spark(worker: str | None) -> bool:
+    """Return whether Spark is what a worker needs first, in its own process or in another one."""
+    return worker is None or CHOICES[_number(worker)][0] in (Need.SPARK, Need.PROCESSES)
 
 
 def _number(worker: str) -> int:
