@@ -53,10 +53,7 @@ class Live extends EventTarget {
     while (!scope.closed) {
       await this.#once(scope);
       const pause = Math.min(POLL_MS * 2 ** this.#failures, MAX_BACKOFF_MS);
-      await new Promise((resolve) => {
-        const timer = setTimeout(resolve, document.hidden ? MAX_BACKOFF_MS : pause);
-        scope.defer(() => clearTimeout(timer));
-      });
+      await scope.pause(document.hidden ? MAX_BACKOFF_MS : pause);
     }
   }
 

@@ -6,12 +6,12 @@
 import { isAbort } from "./api.js";
 
 export class Scope {
-  #closing = [];
+  #closing = new Set();
   #abort = new AbortController();
 
   /** @param {Scope} [parent] closes this one, too */
   constructor(parent) {
-    parent?.defer(() => this.close());
+    if (parent) this.defer(parent.defer(() => this.close()));
   }
 
   get signal() {
@@ -22,10 +22,22 @@ export class Scope {
     return this.#abort.signal.aborted;
   }
 
-  /** Call a function when the scope closes. */
+  /** Call a function when the scope closes; what is returned calls that off. */
   defer(action) {
     if (this.closed) action();
-    else this.#closing.push(action);
+    else this.#closing.add(action);
+    return () => this.#closing.delete(action);
+  }
+
+  /** Wait. Once the scope is closed, the wait has no end. */
+  pause(ms) {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        callOff();
+        resolve();
+      }, ms);
+      const callOff = this.defer(() => clearTimeout(timer));
+    });
   }
 
   /** Listen to an EventTarget for as long as the scope lives. */
@@ -40,6 +52,7 @@ export class Scope {
   every(ms, action, onError = () => {}) {
     let timer = 0;
     const run = async () => {
+      timer = 0; // no timer runs while the action does: a tab that becomes visible must not start a second loop
       try {
         await action(this.signal);
       } catch (error) {
@@ -68,6 +81,8 @@ export class Scope {
   close() {
     if (this.closed) return;
     this.#abort.abort();
-    for (const action of this.#closing.splice(0)) action();
+    const actions = [...this.#closing];
+    this.#closing.clear();
+    for (const action of actions) action();
   }
 }
