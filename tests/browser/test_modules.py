@@ -30,6 +30,64 @@ def call(page: Page, module: str, body: str, cases: Any) -> Any:
     return page.evaluate(script, [f"/assets/js/{module}", body, cases])
 
 
+def test_conditions_compare_values_by_their_kind(page: Page) -> None:
+    long = "9223372036854775807"
+    cases = {
+        ("TIMESTAMP", "2026-01-31T12:00:00.500000Z", "c>2026-01-31T12:00:00Z"): True,
+        ("TIMESTAMP", "2026-01-31T12:00:00Z", "c='2026-01-31 12:00:00Z'"): True,
+        ("TIMESTAMP", "2026-01-31T12:00:00Z", "c=2026-01-31T14:00:00+02:00"): True,
+        ("TIMESTAMP", "2026-01-31T12:00:00Z", "c>=2026-02-31"): False,
+        ("DATE", "2026-01-31", "c<2026-02-01"): True,
+        ("BIGINT", long, "c=9223372036854775806"): False,
+        ("BIGINT", long, "c>9223372036854775806"): True,
+        ("BIGINT", 5, f"c<{long}"): True,
+        ("BIGINT", 5, "c!=five"): False,
+        ("DECIMAL(38,2)", "12.50", "c=12.5"): True,
+        ("DECIMAL(38,2)", "12345678901234567.51", "c=12345678901234567.5"): False,
+        ("DECIMAL(38,2)", "-12345678901234567.51", "c<-12345678901234567.5"): True,
+        ("DOUBLE", "nan", "c>1e300"): True,
+        ("DOUBLE", "nan", "c=nan"): True,
+        ("DOUBLE", "-inf", "c<0"): True,
+        ("BOOLEAN", True, "c=TRUE"): True,
+        ("BOOLEAN", False, "c=TRUE"): False,
+        ("STRING", "two words", "c='two words'"): True,
+        ("STRING", "null", "c=null"): False,
+        ("STRING", None, "c=null"): True,
+        ("STRING", None, "c!=x"): False,
+        ("BINARY", "/w==", "c>AA=="): True,
+        ("BIGINT", 12345, "12,345"): True,
+        ("BIGINT", 12345, "12345 678"): False,
+    }
+    test = "(type, c, text) => m.rowTest(m.parseFilter(text, [{ name: 'c', type }]))({ c })"
+    assert dict(zip(cases, call(page, "filter.js", test, [*cases]), strict=True)) == cases
+    filter = "m.parseFilter(text, [{ name: 'c', type: 'INT' }])"
+    asked = f"(text) => m.rowTest({filter}, {{ asked: true }})({{ c: 1 }})"
+    assert call(page, "filter.js", asked, [["c=2"], ["7"]]) == [True, False]
+
+
+def test_rows_are_sorted_by_value_with_null_last(page: Page) -> None:
+    sorts = """(kind, values, descending) => values
+      .map((value) => [value, m.rankOf(kind, value)])
+      .sort((a, b) => m.compareSorted(a[1], b[1], descending)).map(([value]) => value)"""
+    numbers = ["nan", None, 2, "9007199254740993", "9007199254740992", "-inf", "inf", "1.5"]
+    rising = ["-inf", "1.5", 2, "9007199254740992", "9007199254740993", "inf", "nan", None]
+    times = ["2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00Z", None]
+    cases = [
+        ["number", numbers, False],
+        ["number", numbers, True],
+        ["time", times, False],
+        ["bytes", ["/w==", "AA=="], False],
+        ["boolean", [True, False], False],
+    ]
+    assert call(page, "types.js", sorts, cases) == [
+        rising,
+        [*rising[-2::-1], None],
+        ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5Z", None],
+        ["AA==", "/w=="],
+        [False, True],
+    ]
+
+
 def test_a_tab_that_becomes_visible_starts_no_second_loop(page: Page) -> None:
     runs = page.evaluate("""async () => {
       const { Scope } = await import("/assets/js/scope.js");

@@ -1,17 +1,20 @@
 /**
  * What is typed above a table: conditions such as `country=NO n>=5`, and words that some column
- * contains. Conditions can also be asked of the engine.
+ * contains. Conditions can also be asked of the engine, which gives the same answer.
  */
 
-import { kindOf, toNumber } from "./types.js";
+import { valueText } from "./format.js";
+import { compareRanks, kindOf, rankOf } from "./types.js";
 
 const PART = /(?:[^\s']|'(?:[^']|'')*')+/g;
 const CONDITION = /^(.+?)(>=|<=|!=|=|<|>)(.*)$/;
 
 /**
+ * @typedef {{conditions: {name: string, type: string, operator: string, value: string}[], words: string[],
+ *   columns: {name: string, type: string}[]}} Filter
  * @param {string} text
  * @param {{name: string, type: string}[]} columns
- * @returns {{conditions: {name: string, type: string, operator: string, value: string}[], words: string[]}}
+ * @returns {Filter}
  */
 export const parseFilter = (text, columns) => {
   const conditions = [];
@@ -20,28 +23,41 @@ export const parseFilter = (text, columns) => {
     const [, name, operator, value] = CONDITION.exec(part) ?? [];
     const column = columns.find((each) => each.name === name);
     if (column) conditions.push({ name, type: column.type, operator, value });
-    else words.push(part.toLowerCase());
+    else words.push(unquoted(part).toLowerCase());
   }
-  return { conditions, words };
+  return { conditions, words, columns };
 };
 
-/** Whether a row passes. */
-export const passes = ({ conditions, words }, row) =>
-  conditions.every((each) => holds(each, row[each.name])) && words.every((word) => Object.values(row).some((value) => contains(value, word)));
+const unquoted = (text) => (/^'.*'$/s.test(text) && text.length > 1 ? text.slice(1, -1).replaceAll("''", "'") : text);
 
-const contains = (value, word) => (value === null ? "null" : typeof value === "object" ? JSON.stringify(value) : String(value)).toLowerCase().includes(word);
+/** A test of rows. `asked`: the engine has tested the conditions already, and only words are left. */
+export const rowTest = ({ conditions, words, columns }, { asked = false } = {}) => {
+  const tests = asked ? [] : conditions.map(conditionTest);
+  return (row) => tests.every((test) => test(row)) && words.every((word) => columns.some(({ name, type }) => contains(row[name], type, word)));
+};
 
-const holds = ({ type, operator, value }, found) => {
-  const missing = found === null || found === undefined;
-  if (value.toLowerCase() === "null") return operator === "=" ? missing : operator === "!=" ? !missing : false;
-  if (missing) return false;
-  const wanted = value.startsWith("'") && value.endsWith("'") ? value.slice(1, -1).replaceAll("''", "'") : value;
-  const numbers = kindOf(type) === "number";
-  const left = numbers ? toNumber(found) : String(found);
-  const right = numbers ? toNumber(wanted) : wanted;
-  if (numbers && right === null) return false;
-  const orders = { "=": left === right, "!=": left !== right, "<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right };
-  return orders[operator];
+/** A word is looked for in the value as it is stored and as it is shown: 12345 and 12,345. */
+const contains = (value, type, word) => [value ?? "null", valueText(value ?? null, type) ?? ""].some((each) => (typeof each === "object" ? JSON.stringify(each) : String(each)).toLowerCase().includes(word));
+
+/** NULL passes no comparison, and neither does anything with what is no value of the column. */
+const conditionTest = ({ name, type, operator, value }) => {
+  const missing = (row) => row[name] === null || row[name] === undefined;
+  if (value.toLowerCase() === "null") return (row) => (operator === "=" ? missing(row) : operator === "!=" && !missing(row));
+  const kind = kindOf(type);
+  const wanted = kind === "nested" ? null : rankOf(kind, unquoted(value));
+  return (row) => {
+    const found = missing(row) ? null : rankOf(kind, row[name]);
+    return found !== null && wanted !== null && ORDERS[operator](compareRanks(found, wanted));
+  };
+};
+
+const ORDERS = {
+  "=": (order) => order === 0,
+  "!=": (order) => order !== 0,
+  "<": (order) => order < 0,
+  "<=": (order) => order <= 0,
+  ">": (order) => order > 0,
+  ">=": (order) => order >= 0,
 };
 
 /** Conditions as the parameters `where=` of the API. */

@@ -3,7 +3,7 @@
 import { h, replace, setText } from "../dom.js";
 import { count, counted, duration, valueText } from "../format.js";
 import { chartPart } from "../charts/chart.js";
-import { parseFilter, passes } from "../filter.js";
+import { parseFilter, rowTest } from "../filter.js";
 import { failed, loading, panel } from "../parts/panel.js";
 import { updateTag } from "../parts/state.js";
 import { Table } from "../parts/table.js";
@@ -89,7 +89,8 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
     }
     setText(charted, last.followed ? "" : `of the ${counted(last.rows.length, "row")} below`);
     const filter = parseFilter(input.value, columns);
-    const found = last.rows.filter((each) => passes(filter, each.row));
+    const passes = rowTest(filter, { asked: !last.followed });
+    const found = last.rows.filter((each) => passes(each.row));
     table.update(found, { total: last.rows.length, note: last.more ? "there are more; narrow the filter" : found.length === 0 ? (last.rows.length === 0 ? "no rows yet" : "none passes the filter") : "" });
     table.table.dataset.commit = String(last.commit);
     setText(note, `commit ${count(last.commit)}${last.watermarkUs === null ? "" : `, closed before ${new Date(last.watermarkUs / 1000).toISOString().slice(11, 19)}Z`}`);

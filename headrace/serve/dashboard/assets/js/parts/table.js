@@ -6,7 +6,7 @@
 
 import { h, replace, setAttribute, setText } from "../dom.js";
 import { count, counted } from "../format.js";
-import { compare } from "../types.js";
+import { compareSorted, rankOf } from "../types.js";
 
 /**
  * `text` is null for NULL; `value` is what the column is sorted by.
@@ -121,11 +121,12 @@ export class Table {
     const column = this.#columns.find((each) => each.name === this.#sort?.name);
     if (!column || this.#options.sorted) return this.#rows;
     const value = column.value ?? column.text;
-    const order = (left, right) => compare(column.kind ?? "text", value(left), value(right), this.#sort.descending);
-    const { keyOf } = this.#options;
-    const tie = (left, right) => (keyOf(left) < keyOf(right) ? -1 : 1);
+    const { keyOf, ties } = this.#options;
+    const ranked = this.#rows.map((row) => ({ row, rank: rankOf(column.kind ?? "text", value(row)) }));
     // Equal values stand in the order of their keys: otherwise rows would change places by chance.
-    return this.#options.ties ? [...this.#rows].sort((left, right) => order(left, right) || tie(left, right)) : [...this.#rows].sort(order);
+    const tie = (left, right) => (!ties ? 0 : keyOf(left.row) < keyOf(right.row) ? -1 : 1);
+    ranked.sort((left, right) => compareSorted(left.rank, right.rank, this.#sort.descending) || tie(left, right));
+    return ranked.map((each) => each.row);
   }
 
   #heldOrder(rows) {
