@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize
-from stand_in import standing_in
+from stand_in import column, standing_in
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,18 @@ def test_rows_are_sorted_by_value_with_null_last(page: Page) -> None:
         ["AA==", "/w=="],
         [False, True],
     ]
+
+
+def test_rows_have_keys_of_their_own(page: Page) -> None:
+    rows = [{"a": 1, "b": None}, {"a": 2, "b": None}]
+    twice = [{"a": 1, "b": 1}, {"a": 1, "b": 2}]
+    columns = [column("a", "INT"), column("b", "INT")]
+    cases = [[rows, ["a", "b"]], [rows, ["partition", "offset"]], [twice, ["a"]], [rows, []]]
+    keys = call(page, "rows.js", "m.keysOf", [[*each, columns] for each in cases])
+    assert keys == [["[1,null]", "[2,null]"], ["0", "1"], ["0", "1"], ["0", "1"]]
+    orders = [["n", True], ["a,b", True], ['say "x"', False]]
+    text = "(name, descending) => m.orderText({ name, descending })"
+    assert call(page, "rows.js", text, orders) == ["-n", '"-a,b"', '"say ""x"""']
 
 
 def test_a_tab_that_becomes_visible_starts_no_second_loop(page: Page) -> None:

@@ -12,6 +12,8 @@ import { live } from "./live.js";
 const MAX_FOLLOWED = 5_000;
 const ASKED_ROWS = 500;
 const ASK_MS = 1_000;
+/** Columns that the engine adds to those of the definition. */
+const ADDED = ["_events", "_closed"];
 
 /**
  * @typedef {{rows: {key: string, row: any, closed: boolean}[], columns: {name: string, type: string}[], key: string[],
@@ -54,18 +56,43 @@ const askRows = ({ name, scope, question, onRows, onError }) => {
     const { filter, sort } = question();
     const params = new URLSearchParams(toWhere(filter).map((each) => ["where", each]));
     params.set("limit", String(ASKED_ROWS));
-    if (sort) params.set("order", `${sort.descending ? "-" : ""}${sort.name}`);
+    if (sort) params.set("order", orderText(sort));
     const asked = `${params}@${live.status?.commit}`;
     if (asked === seen) return;
-    const found = await getJson(`${at`/v1/views/${name}`}?${params}`, { signal });
     seen = asked;
-    const keyOf = (row, index) => (found.key.length > 0 ? JSON.stringify(found.key.map((each) => row[each])) : String(index));
-    const rows = found.rows.map((row, index) => {
-      const { _closed: closed, _events: _ignored, ...own } = row;
-      return { key: keyOf(row, index), row: own, closed: closed === true };
-    });
-    onRows({ rows, columns: found.columns, key: found.key, commit: found.commit, watermarkUs: found.watermark_us, position: found.position, more: found.more, followed: false });
+    let found;
+    try {
+      found = await getJson(`${at`/v1/views/${name}`}?${params}`, { signal });
+    } catch (error) {
+      if (seen === asked) seen = ""; // so that it is asked again
+      throw error;
+    }
+    if (seen !== asked) return; // the question changed meanwhile
+    const columns = found.columns.filter((each) => !ADDED.includes(each.name));
+    const keys = keysOf(found.rows, found.key, columns);
+    const rows = found.rows.map((row, index) => ({ key: keys[index], row, closed: row._closed === true }));
+    onRows({ rows, columns, key: found.key, commit: found.commit, watermarkUs: found.watermark_us, position: found.position, more: found.more, followed: false });
   };
   scope.every(ASK_MS, read, onError);
   return { again: () => scope.run(read, onError) };
+};
+
+/** An order as the parameter `order=` of the API: a name with a comma stands in double quotes. */
+export const orderText = ({ name, descending }) => {
+  const text = `${descending ? "-" : ""}${name}`;
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+/**
+ * A text for each row that tells it from the others: its key, where every part is a column and no
+ * two rows share it, else its place. A view need not select what it groups by, and without GROUP BY
+ * its key is partition and offset, which are no columns.
+ */
+export const keysOf = (rows, key, columns) => {
+  const names = new Set(columns.map((each) => each.name));
+  if (key.length > 0 && key.every((each) => names.has(each))) {
+    const keys = rows.map((row) => JSON.stringify(key.map((each) => row[each])));
+    if (new Set(keys).size === keys.length) return keys;
+  }
+  return rows.map((_, index) => String(index));
 };

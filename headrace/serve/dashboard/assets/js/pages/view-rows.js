@@ -28,13 +28,17 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
   const note = h("span", { data: { testid: "rows-commit" } });
   const problem = h("span", { role: "status" });
   const explained = h("span", { class: "soft small" });
-  const rowsPanel = panel({ title: "Rows", flush: true, testid: "rows-panel", note: explained, actions: [connection] }, loading("Waiting for the rows…"));
+  // The filter is there before the first answer: it may be the reason why there is none.
+  const bar = h("div", { class: "table-bar" }, input, h("div", { class: "end" }, problem, note));
+  const place = h("div", null, loading("Waiting for the rows…"));
+  const rowsPanel = panel({ title: "Rows", flush: true, testid: "rows-panel", note: explained, actions: [connection] }, bar, place);
   const charted = h("span");
   const chartPanel = panel({ title: "Chart", note: charted, actions: [chart.controls] }, chart.body);
   replace(chart.body, loading());
 
-  let sort = readSort(params) ?? defaultSort(definition, windowStart);
   let columns = definition?.columns ?? [];
+  let sort = readSort(params);
+  const usedSort = () => [sort, defaultSort(columns, definition?.key ?? [], windowStart)].find((each) => each !== null && canSort(each.name, columns)) ?? null;
   let last = null;
   let table = null;
   let drawn = "";
@@ -43,7 +47,7 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
     name,
     scope,
     stateRows,
-    question: () => ({ filter: parseFilter(input.value, columns), sort }),
+    question: () => ({ filter: parseFilter(input.value, columns), sort: usedSort() }),
     onRows: (rows) => {
       last = rows;
       setText(problem, "");
@@ -54,8 +58,8 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
       setText(explained, why);
     },
     onError: (error) => {
-      if (last === null) replace(rowsPanel.body, failed(error));
-      else setText(problem, error.message);
+      if (last === null && place.textContent !== error.message) replace(place, failed(error));
+      if (last !== null) setText(problem, error.message);
     },
   });
 
@@ -69,7 +73,7 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
       tall: true,
       ties: true,
       sorted: !last.followed,
-      sort,
+      sort: usedSort(),
       onSort: (next) => {
         sort = next;
         setParams({ sort: `${next.descending ? "-" : ""}${next.name}` });
@@ -77,7 +81,7 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
       },
       columns: tableColumns(columns, windowStart !== null),
     });
-    replace(rowsPanel.body, h("div", { class: "table-bar" }, input, h("div", { class: "end" }, problem, note)), table.element);
+    replace(place, table.element);
   };
 
   const draw = () => {
@@ -111,6 +115,7 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
   scope.defer(() => clearTimeout(soon));
 
   let typing = 0;
+  scope.defer(() => clearTimeout(typing)); // it would write the filter into the next page's address
   input.addEventListener("input", () => {
     clearTimeout(typing);
     typing = setTimeout(() => {
@@ -130,17 +135,20 @@ const readSort = (params) => {
 };
 
 /** The newest window first, or by the key, so that rows stand still while their values change. */
-const defaultSort = (definition, windowStart) => {
+const defaultSort = (columns, key, windowStart) => {
   if (windowStart) return { name: windowStart, descending: true };
-  const first = definition?.key?.[0];
+  const first = key.find((name) => canSort(name, columns));
   return first ? { name: first, descending: false } : null;
 };
+
+/** Whether rows can be sorted by a name: parts of a key need not be columns, and a nested value has no order. */
+const canSort = (name, columns) => name === "_closed" || columns.some((each) => each.name === name && kindOf(each.type) !== "nested");
 
 /** Columns of values as a table shows them: those of a view, or of an answer. */
 export const valueColumns = (columns, valueOf = (row, name) => row.row[name]) =>
   columns.map(({ name, type }, index) => {
     const kind = kindOf(type);
-    return { name: columns.findIndex((each) => each.name === name) === index ? name : `${name} (${index + 1})`, label: name, type, kind, mono: kind === "nested" || kind === "bytes", value: (row) => valueOf(row, name, index), text: (row) => valueText(valueOf(row, name, index), type) };
+    return { name: columns.findIndex((each) => each.name === name) === index ? name : `${name} (${index + 1})`, label: name, type, kind, mono: kind === "nested" || kind === "bytes", sortable: kind !== "nested", value: (row) => valueOf(row, name, index), text: (row) => valueText(valueOf(row, name, index), type) };
   });
 
 const tableColumns = (columns, windowed) => [

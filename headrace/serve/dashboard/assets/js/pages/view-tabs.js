@@ -9,6 +9,7 @@ import { recordsPart, topicRecords } from "../parts/records.js";
 import { Table } from "../parts/table.js";
 import { hrefOf } from "../router.js";
 import { valueColumns, windowText } from "./view-rows.js";
+import { keysOf } from "../rows.js";
 
 const ERRORS_MS = 2_000;
 
@@ -77,10 +78,11 @@ export const errorsTab = (body, scope, name, current) => {
         return void replace(body, empty("No row fails."));
       }
       if (table === null) {
-        table = new Table({ caption: `Errors of ${name}`, testid: "errors", keyOf: (row, index) => JSON.stringify(found.key?.map((each) => row[each]) ?? index), columns: valueColumns(found.columns, (row, column) => row[column]) });
+        table = new Table({ caption: `Errors of ${name}`, testid: "errors", keyOf: (row) => row.key, columns: valueColumns(found.columns) });
         replace(body, table.element);
       }
-      table.update(found.rows, { note: found.more ? "there are more" : "" });
+      const keys = keysOf(found.rows, found.key, found.columns);
+      table.update(found.rows.map((row, index) => ({ key: keys[index], row })), { note: found.more ? "there are more" : "" });
     },
     (error) => {
       if (error instanceof ApiError && error.status === 404) replace(body, empty("No row fails."));

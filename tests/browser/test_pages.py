@@ -1,0 +1,95 @@
+"""Pages of the dashboard over an engine of canned answers: states that a demo is never in.
+
+Method: the files are those that are served; each test sets what the engine answers, opens a page
+and does what a person would. No engine runs.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from stand_in import Asked, Refusal, StandIn, column, standing_in, view
+
+WAIT_MS = 10_000
+RERUN_MS = 1_050  # a query runs again after a second at the earliest
+LONG = '{"note": "' + "x" * 500 + ' end"}'
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[tuple[Page, StandIn]]:
+    with standing_in() as engine:
+        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        context.set_default_timeout(WAIT_MS)
+        yield context.new_page(), engine
+        context.close()
+
+
+@pytest.fixture
+def page(tab: tuple[Page, StandIn]) -> Iterator[Page]:
+    """Give the tab; nothing may have been thrown in it at the end."""
+    opened, _ = tab
+    problems: list[str] = []
+    opened.on("pageerror", note := lambda error: problems.append(str(error)))
+    yield opened
+    opened.remove_listener("pageerror", note)
+    assert problems == []
+
+
+@pytest.fixture
+def engine(tab: tuple[Page, StandIn]) -> StandIn:
+    tab[1].reset()
+    return tab[1]
+
+
+def go(page: Page, engine: StandIn, place: str) -> None:
+    """Open a place as a link from outside does: the page is loaded anew."""
+    page.goto("about:blank")
+    page.goto(f"{engine.url}/{place}")
+
+
+def refresh(page: Page) -> None:
+    """Ask for the status now instead of within a second."""
+    page.evaluate("import('/assets/js/live.js').then(({ live }) => live.refresh())")
+
+
+def define(engine: StandIn, sql: str = "SELECT 1", version: str = "v1", **changes: Any) -> None:
+    """Define the view `seen`, whose rows have no column of their key, with three rows."""
+    columns = [column("ts", "TIMESTAMP"), column("name", "STRING")]
+    definition = {"name": "seen", "sql": sql, "columns": columns, "key": ["partition", "offset"]}
+    definition |= {"window": None, "inputs": ["orders"], "emit": "changes", "topic": None}
+
+    def rows(asked: Asked) -> Any:
+        if unknown := [each for each in asked.parameters.get("order", []) if each != "ts"]:
+            raise Refusal(400, f"there is no column {unknown[0]}")
+        if "ts>=bad" in asked.parameters.get("where", []):
+            raise Refusal(400, "bad is no value of column ts")
+        names = ["one", "two", LONG]
+        found = [{"ts": f"2026-01-01T00:00:0{at}Z", "name": name} for at, name in enumerate(names)]
+        added = [column("_events", "BIGINT"), column("_closed", "BOOLEAN")]
+        stands = {"commit": 7, "watermark_us": None, "position": "", "more": True}
+        return {"columns": columns + added, "key": definition["key"], "rows": found, **stands}
+
+    engine.answers["/v1/views/seen"] = rows
+    engine.definitions = {"views": [definition], "streams": [], "sinks": []}
+    engine.views = [view("seen", version, **changes)]
+
+
+def test_a_large_view_without_its_key_shows_all_rows(page: Page, engine: StandIn) -> None:
+    define(engine)
+    go(page, engine, "#/view/seen")
+    expect(page.get_by_test_id("rows").get_by_test_id("row")).to_have_count(3)
+    expect(page.get_by_test_id("rows").locator("th")).to_have_count(2)
+
+
+def test_a_filter_that_is_refused_can_be_mended(page: Page, engine: StandIn) -> None:
+    define(engine)
+    go(page, engine, "#/view/seen?sort=partition&filter=" + quote("ts>=bad"))
+    expect(page.get_by_test_id("panel-error")).to_contain_text("no value of column ts")
+    page.get_by_test_id("filter").fill("name=x")
+    expect(page.get_by_test_id("row")).to_have_count(3)  # the engine's work: not filtered again
+    page.get_by_test_id("filter").fill("one")
+    page.evaluate("() => { location.hash = '#/views'; }")
+    page.wait_for_timeout(250)
+    assert page.url.endswith("#/views")  # the filter stays with the page that it was typed in
