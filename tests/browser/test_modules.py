@@ -100,6 +100,17 @@ def test_rows_have_keys_of_their_own(page: Page) -> None:
     assert call(page, "rows.js", text, orders) == ["-n", '"-a,b"', '"say ""x"""']
 
 
+def test_json_is_indented_and_otherwise_unchanged(page: Page) -> None:
+    cases = {
+        '{"a":12.50,"a":true,"n":1e400}': '{\n  "a": 12.50,\n  "a": true,\n  "n": 1e400\n}',
+        '[ {}, [ ] ,"\\u00e9, {\\"}"]': '[\n  {},\n  [],\n  "\\u00e9, {\\"}"\n]',
+        "12345678901234567890": "12345678901234567890",
+        '{"torn":': '{"torn":',
+    }
+    found = call(page, "json.js", "m.indentJson", [[each] for each in cases])
+    assert dict(zip(cases, found, strict=True)) == cases
+
+
 def test_a_tab_that_becomes_visible_starts_no_second_loop(page: Page) -> None:
     runs = page.evaluate("""async () => {
       const { Scope } = await import("/assets/js/scope.js");

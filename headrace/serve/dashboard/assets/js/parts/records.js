@@ -6,6 +6,7 @@
 import { ApiError, at, getJson } from "../api.js";
 import { h, replace } from "../dom.js";
 import { clock, counted, hexDump, moment } from "../format.js";
+import { indentJson } from "../json.js";
 import { empty, facts, failed, loading } from "./panel.js";
 
 const SHOWN = 50;
@@ -132,7 +133,7 @@ const valuePart = (record) => {
   const block = h("pre", { class: "code wrap", tabindex: "0", data: { testid: "raw" } });
   const buttons = ["Text", "Hex"].map((name) => h("button", { type: "button", data: { testid: `raw-${name.toLowerCase()}` } }, name));
   const show = (name) => {
-    block.textContent = name === "Hex" ? hexDump(content) : prettyText(record, content);
+    block.textContent = name === "Hex" ? hexDump(content) : indentJson(record.value ?? new TextDecoder().decode(content));
     block.classList.toggle("wrap", name !== "Hex");
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.textContent === name));
   };
@@ -145,15 +146,4 @@ const bytesOf = (record) => {
   if (record.value !== null && record.value !== undefined) return new TextEncoder().encode(record.value);
   if (record.value_base64 === null || record.value_base64 === undefined) return null;
   return Uint8Array.from(atob(record.value_base64), (character) => character.charCodeAt(0));
-};
-
-/** JSON over several lines where that loses nothing; else the text as it came. */
-const prettyText = (record, content) => {
-  const text = record.value ?? new TextDecoder().decode(content);
-  if (/\d{16}|\d\.\d{15}|e/i.test(text.replace(/"(?:[^"\\]|\\.)*"/g, ""))) return text; // digits that a number would lose
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 };
