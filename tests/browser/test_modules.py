@@ -111,6 +111,22 @@ def test_json_is_indented_and_otherwise_unchanged(page: Page) -> None:
     assert dict(zip(cases, found, strict=True)) == cases
 
 
+def test_a_time_whose_turns_were_missed_is_unknown(page: Page) -> None:
+    records = """(...batches) => {
+      const turns = new m.Turns();
+      const same = { records: 10, milliseconds: {} };
+      const made = ([turn, second]) => ({ turn, ended_us: second * 1e6, ...same });
+      for (const batch of batches) turns.take(batch.map(made));
+      return turns.columns(106.5e6, 60).records;
+    }"""
+    whole = [[[1, 100], [2, 102]], [[3, 105]]]
+    torn = [[[1, 100], [2, 102]], [[9, 104], [10, 105]]]
+    assert call(page, "turns.js", records, [whole, torn]) == [
+        [10, 0, 10, 0, 0, 10],
+        [10, 0, None, None, None, 10],
+    ]
+
+
 def test_a_tab_that_becomes_visible_starts_no_second_loop(page: Page) -> None:
     runs = page.evaluate("""async () => {
       const { Scope } = await import("/assets/js/scope.js");

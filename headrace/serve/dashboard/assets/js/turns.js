@@ -16,11 +16,13 @@ export const STEPS = ["plan", "read", "stamp", "step", "fold", "stage", "commit"
  * @typedef {{second: number, turns: number, records: number, fresh: number[], steps: number[], lag: number | null, behind: Record<string, number>}} Bin
  */
 
-class Turns {
+export class Turns {
   /** @type {Map<number, Bin>} */
   #bins = new Map();
   #lastTurn = -1;
   #lastEndedUs = 0;
+  /** Seconds, first and last, of which not all turns are known. @type {[number, number][]} */
+  #missed = [];
 
   /** Ask for the turns since the last question; all that are remembered if some may be missing. */
   async refresh(signal) {
@@ -30,7 +32,18 @@ class Turns {
     }
     // After a restart into another store turns count anew; their time goes on.
     const fresh = turns.filter((each) => each.ended_us > this.#lastEndedUs);
-    for (const turn of fresh.reverse()) this.#add(turn);
+    this.take(fresh.reverse());
+  }
+
+  /** Add turns, the oldest first. If some before them were missed, that time is unknown. */
+  take(found) {
+    if (found.length === 0) return;
+    if (this.#lastTurn >= 0 && found[0].turn !== this.#lastTurn + 1) {
+      this.#missed.push([Math.floor(this.#lastEndedUs / 1e6), Math.floor(found[0].ended_us / 1e6)]);
+    }
+    for (const turn of found) this.#add(turn);
+    const first = this.#bins.keys().next().value;
+    this.#missed = this.#missed.filter(([, last]) => last >= first);
   }
 
   async #ask(last, signal) {
@@ -61,7 +74,8 @@ class Turns {
 
   /**
    * The last `seconds` before `nowUs` as columns. A second without a turn has no latency; it read
-   * nothing, because an engine without records makes no turn.
+   * nothing, because an engine without records makes no turn. Where turns were missed, it is not
+   * known what was read.
    */
   columns(nowUs, seconds) {
     const end = Math.floor(nowUs / 1e6) - 1; // the current second is not over
@@ -71,8 +85,9 @@ class Turns {
     for (let second = start; second <= end; second += 1) {
       const bin = this.#bins.get(second);
       columns.xs.push(second);
-      columns.turns.push(bin?.turns ?? 0);
-      columns.records.push(bin?.records ?? 0);
+      const known = !this.#missed.some(([from, last]) => second >= from && second <= last);
+      columns.turns.push(known ? (bin?.turns ?? 0) : null);
+      columns.records.push(known ? (bin?.records ?? 0) : null);
       columns.fresh.push(bin ? median(bin.fresh) : null);
       columns.freshWorst.push(bin?.fresh.length ? Math.max(...bin.fresh) : null);
       STEPS.forEach((_, index) => columns.steps[index].push(bin ? bin.steps[index] / bin.turns : null));
