@@ -127,6 +127,47 @@ def test_a_time_whose_turns_were_missed_is_unknown(page: Page) -> None:
     ]
 
 
+COLUMNS = [
+    column("minute", "TIMESTAMP"),
+    column("country", "STRING"),
+    column("device", "STRING"),
+    column("mean", "DOUBLE"),
+]
+ROWS = [
+    {"minute": f"2026-01-01T00:0{minute}:00Z", "country": country, "device": device, "mean": mean}
+    for minute, country, device, mean in [(0, "NO", "a", 1), (0, "NO", "b", 3), (1, "NO", "a", 2)]
+]
+
+
+def test_a_chart_tells_rows_apart_by_their_whole_key(page: Page) -> None:
+    draw = """(columns, facts, own, rows) => {
+      const choice = m.chooseChart(columns, facts, own);
+      if (choice.kind === "line") {
+        const { names, columns: lines, combined } = m.toLines(rows, choice, columns);
+        return [names, lines, combined];
+      }
+      const { entries, combined } = m.toBars(rows, choice, columns);
+      return [entries.map((each) => each.name), entries.map((each) => each.value), combined];
+    }"""
+    facts = {"key": ["minute", "country", "device"], "windowStart": "minute"}
+    keyless = {"key": [], "data": ROWS}
+    cases = [
+        [COLUMNS, facts, {}, ROWS],
+        [COLUMNS, keyless, {}, ROWS],
+        [COLUMNS, facts, {"by": "country"}, ROWS],
+        [COLUMNS, {"key": ["country", "device"]}, {"kind": "bars"}, ROWS[:2]],
+        [COLUMNS, facts, {"kind": "bars", "x": "country"}, ROWS],
+    ]
+    apart = [["NO · a", "NO · b"], [[1, 2], [3, None]], False]
+    assert call(page, "charts/choose.js", draw, cases) == [
+        apart,
+        apart,
+        [["NO"], [[4, 2]], True],
+        [["NO · a", "NO · b"], [1, 3], False],
+        [["NO"], [6], True],
+    ]
+
+
 def test_a_tab_that_becomes_visible_starts_no_second_loop(page: Page) -> None:
     runs = page.evaluate("""async () => {
       const { Scope } = await import("/assets/js/scope.js");
