@@ -168,6 +168,50 @@ def test_a_chart_tells_rows_apart_by_their_whole_key(page: Page) -> None:
     ]
 
 
+def test_points_without_neighbours_are_found(page: Page) -> None:
+    columns = {(1, None, 2, 3, None, 4): [0, 5], (None, 1): [1], (1, 2): [], (7,): [0]}
+    found = call(page, "charts/plot.js", "m.lonePoints", [[[*each]] for each in columns])
+    assert found == [*columns.values()]
+
+
+#: Draws a plot; returns the texts on its canvas and how many pixels have the colour of its line.
+PLOT = """async ([seconds, values]) => {
+  const { createPlot } = await import("/assets/js/charts/plot.js");
+  const { Scope } = await import("/assets/js/scope.js");
+  const texts = [];
+  const draw = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    texts.push(text);
+    return draw.call(this, text, ...rest);
+  };
+  const plot = createPlot({ scope: new Scope(), label: "test", format: String });
+  document.body.append(plot.element);
+  plot.set(["one", "two"], seconds, values);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  CanvasRenderingContext2D.prototype.fillText = draw;
+  const canvas = plot.element.querySelector("canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let coloured = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at] === 0x0b && data[at + 1] === 0x7b && data[at + 2] === 0xa0) coloured += 1;
+  }
+  plot.element.remove();
+  return [texts, coloured];
+}"""
+
+
+def test_a_plot_shows_sparse_lines_and_days_in_utc(page: Page) -> None:
+    start = 1_767_225_600  # 2026-01-01T00:00:00Z
+    seconds = [start + hour * 3600 for hour in range(0, 48, 4)]
+    sparse = [[1 if place % 2 == odd else None for place in range(12)] for odd in (0, 1)]
+    texts, coloured = page.evaluate(PLOT, [seconds, sparse])
+    assert {"2026-01-01", "2026-01-02"} <= set(texts)
+    times = [each for each in texts if ":" in each]
+    assert times
+    assert all(each.endswith(":00") for each in times)
+    assert coloured >= 6  # a dot for each point of the first line
+
+
 def test_a_tab_that_becomes_visible_starts_no_second_loop(page: Page) -> None:
     runs = page.evaluate("""async () => {
       const { Scope } = await import("/assets/js/scope.js");

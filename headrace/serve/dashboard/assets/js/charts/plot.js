@@ -5,10 +5,13 @@
 
 import uPlot from "../../vendor/uplot.js";
 import { cssVariable, h, replace, setText } from "../dom.js";
+import { moment } from "../format.js";
 import { themeEvents } from "../theme.js";
 
 const SERIES_COLOURS = 8;
 const MIN_SPAN_SECONDS = 30;
+const DAY_SECONDS = 86_400;
+const LINE = 14; // pixels, of a line of labels below the time axis
 const MIN_AXIS = 58; // so that plots that stand above each other begin at the same place
 
 const colourOf = (index) => `--series-${(index % SERIES_COLOURS) + 1}`;
@@ -24,6 +27,9 @@ const axis = (extra) => ({
   ...extra,
 });
 
+/** How much room the labels of the time axis take: one line, or two with a date. */
+const timeAxisSize = (_plot, labels) => LINE * (labels?.some((each) => each.includes("\n")) ? 3 : 2);
+
 /** Measures texts. Not the plot's own context: uPlot remembers which font it has set there. */
 const ruler = document.createElement("canvas").getContext("2d");
 
@@ -35,13 +41,23 @@ const axisSize = (_plot, labels) => {
   return Math.max(MIN_AXIS, Math.ceil(ruler.measureText(longest).width + 18));
 };
 
-/** The times of an axis in UTC, as everywhere in Headrace. */
-const timeLabels = (_plot, splits, _axis, _space, increment) =>
-  splits.map((second) => {
-    const iso = new Date(second * 1000).toISOString();
-    if (increment >= 86_400) return iso.slice(5, 10);
-    return increment >= 60 ? iso.slice(11, 16) : iso.slice(11, 19);
+/**
+ * The times of an axis in UTC, as everywhere in Headrace. The date stands below the first time of a
+ * day, unless all are of today.
+ */
+export const timeLabels = (splits, increment, nowMs = Date.now()) => {
+  let before = dayAndTime(nowMs)[0];
+  return splits.map((second) => {
+    const [day, time] = dayAndTime(second * 1000);
+    if (increment >= DAY_SECONDS) return day;
+    const shown = time.slice(0, increment >= 60 ? 5 : increment >= 1 ? 8 : 12);
+    const label = day === before ? shown : `${shown}\n${day}`;
+    before = day;
+    return label;
   });
+};
+
+const dayAndTime = (ms) => new Date(ms).toISOString().split("T");
 
 /**
  * @param {{scope: import("../scope.js").Scope, label: string, format: (value: number) => string, height?: number,
@@ -68,7 +84,7 @@ export const createPlot = ({ scope, label, format, height = 170, stacked = false
       stroke: () => cssVariable(colourOf(index)),
       fill: stacked ? () => `${cssVariable(colourOf(index))}55` : names.length === 1 ? () => `${cssVariable(colourOf(index))}1f` : undefined,
       width: 1.5,
-      points: { show: (u, at) => lonely(u.data[at]), size: 5 },
+      points: { show: false, filter: (u, at) => lonePoints(u.data[at]), size: 5, fill: () => cssVariable(colourOf(index)) },
       spanGaps: false,
     }));
     plot = new uPlot(
@@ -76,10 +92,11 @@ export const createPlot = ({ scope, label, format, height = 170, stacked = false
         width: Math.max(120, canvas.clientWidth),
         height,
         padding: [8, 26, 0, 0],
+        tzDate: (second) => uPlot.tzDate(new Date(second * 1000), "Etc/UTC"),
         legend: { show: false },
         cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false }, ...(sync ? { sync: { key: sync } } : {}) },
         scales: { x: { time: true, range: (_u, from, to) => range ?? spanOf(from, to) }, y: { range: (_u, low, high) => rangeOf(low, high) } },
-        axes: [axis({ values: timeLabels, space: 70, size: 28 }), axis({ values: (_u, splits) => splits.map(format), size: axisSize, space: 36 })],
+        axes: [axis({ values: (_u, splits, _axis, _space, increment) => timeLabels(splits, increment), space: 70, size: timeAxisSize }), axis({ values: (_u, splits) => splits.map(format), size: axisSize, space: 36 })],
         series: [{}, ...series],
         bands: stacked ? names.slice(1).map((_, index) => ({ series: [index + 2, index + 1] })) : [],
         hooks: { setCursor: [drawLegend] },
@@ -106,7 +123,7 @@ export const createPlot = ({ scope, label, format, height = 170, stacked = false
       const found = over ? column[hovered] : lastOf(column);
       setText(values[index], found === null || found === undefined ? "–" : format(found));
     });
-    setText(time, over ? `at ${new Date(raw[0][hovered] * 1000).toISOString().slice(11, 19)}Z` : "");
+    setText(time, over ? `at ${moment(raw[0][hovered] * 1e6)}` : "");
   };
 
   const resize = new ResizeObserver(() => {
@@ -145,8 +162,11 @@ export const createPlot = ({ scope, label, format, height = 170, stacked = false
 
 const lastOf = (column) => column.findLast((each) => each !== null && each !== undefined) ?? null;
 
-/** A point with no neighbours makes no line, and would not be seen. */
-const lonely = (column) => column.length < 3;
+/** The places of points that make no line, because there is none beside them: they are drawn as dots. */
+export const lonePoints = (column) => {
+  const known = (at) => column[at] !== null && column[at] !== undefined;
+  return [...column.keys()].filter((at) => known(at) && !known(at - 1) && !known(at + 1));
+};
 
 const spanOf = (from, to) => {
   if (from === null || to === null) return [Date.now() / 1000 - MIN_SPAN_SECONDS, Date.now() / 1000];

@@ -1,7 +1,7 @@
 /** The rows of a view and a chart of them, live. */
 
 import { h, replace, setText } from "../dom.js";
-import { count, counted, duration, valueText } from "../format.js";
+import { count, counted, duration, moment, valueText } from "../format.js";
 import { chartPart } from "../charts/chart.js";
 import { parseFilter, rowTest } from "../filter.js";
 import { failed, loading, panel } from "../parts/panel.js";
@@ -97,7 +97,7 @@ export const rowsPanels = ({ name, scope, params, definition, stateRows }) => {
     const found = last.rows.filter((each) => passes(each.row));
     table.update(found, { total: last.rows.length, note: last.more ? "there are more; narrow the filter" : found.length === 0 ? (last.rows.length === 0 ? "no rows yet" : "none passes the filter") : "" });
     table.table.dataset.commit = String(last.commit);
-    setText(note, `commit ${count(last.commit)}${last.watermarkUs === null ? "" : `, closed before ${new Date(last.watermarkUs / 1000).toISOString().slice(11, 19)}Z`}`);
+    setText(note, `commit ${count(last.commit)}${last.watermarkUs === null ? "" : `, closed before ${moment(last.watermarkUs)}`}`);
     chart.update(found.map((each) => each.row), { columns, key: last.key, windowStart, rows: last.rows.length });
   };
 
