@@ -111,6 +111,22 @@ def test_json_is_indented_and_otherwise_unchanged(page: Page) -> None:
     assert dict(zip(cases, found, strict=True)) == cases
 
 
+def test_numbers_are_not_misprinted(page: Page) -> None:
+    shorts = {0.004: "0.004", 1.2345: "1.23", 42.26: "42.3", 12_345: "12.3k", 0: "0"}
+    assert call(page, "format.js", "m.short", [[each] for each in shorts]) == [*shorts.values()]
+    shares = {(1, 1): "100 %", (1, 750): "0.13 %", (1, 10**9): "< 0.001 %", (0, 0): "0 %"}
+    assert call(page, "format.js", "m.percent", [*shares]) == [*shares.values()]
+    values = {
+        (0.123456789012, "DOUBLE"): "0.123456789012",
+        (1234567.25, "DOUBLE"): "1,234,567.25",
+        (0.10000000149011612, "FLOAT"): "0.1",
+        (1e300, "DOUBLE"): "1e+300",
+        ("12.50", "DECIMAL(9,2)"): "12.50",
+        ("9223372036854775807", "BIGINT"): "9,223,372,036,854,775,807",
+    }
+    assert call(page, "format.js", "m.valueText", [*values]) == [*values.values()]
+
+
 def test_a_time_whose_turns_were_missed_is_unknown(page: Page) -> None:
     records = """(...batches) => {
       const turns = new m.Turns();

@@ -4,7 +4,6 @@ import { kindOf } from "./types.js";
 
 const LOCALE = "en-GB"; // one form everywhere, as in the command line: 12,345.6
 const WHOLE = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
-const PRECISE = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 6 });
 const ONE = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1, minimumFractionDigits: 0 });
 const UNKNOWN = "–";
 
@@ -14,11 +13,11 @@ export const count = (value) => (value === null || value === undefined ? UNKNOWN
 /** A count and its noun: 1 record, 2 records. */
 export const counted = (value, noun, plural = `${noun}s`) => `${count(value)} ${value === 1 ? noun : plural}`;
 
-/** A count in few characters: 940, 12.3k, 4.1M. */
+/** A number in few characters: 0.004, 940, 12.3k, 4.1M. */
 export const short = (value) => {
   if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
   const size = Math.abs(value);
-  if (size < 10 && !Number.isInteger(value)) return String(Number(value.toFixed(2)));
+  if (size < 10 && !Number.isInteger(value)) return String(Number(value.toPrecision(3)));
   if (size < 100 && !Number.isInteger(value)) return ONE.format(value);
   if (size < 10_000) return WHOLE.format(value);
   for (const [limit, suffix] of [[1e6, "k"], [1e9, "M"], [1e12, "G"], [1e15, "T"]]) {
@@ -33,6 +32,14 @@ const three = (value) => {
 };
 
 const trim = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+
+/** A part of a whole: 0.13 %, 42 %, 100 %. */
+export const percent = (part, whole) => {
+  const value = whole ? (part / whole) * 100 : 0;
+  if (value > 0 && value < 0.001) return "< 0.001 %";
+  if (value > 99.5 && value < 100) return "> 99.5 %";
+  return `${value >= 10 ? WHOLE.format(value) : Number(value.toPrecision(2))} %`;
+};
 
 /** A rate, as number and unit: ["1,240", "records/s"]. */
 export const rate = (perSecond, noun = "records") => {
@@ -96,21 +103,26 @@ export const valueText = (value, type) => {
   if (value === null || value === undefined) return null;
   if (typeof value === "object") return JSON.stringify(value);
   const kind = kindOf(type);
-  if (kind === "number") return numberText(value);
+  if (kind === "number") return numberText(value, type);
   if (kind === "time") return String(value).replace("T", " ").replace(/(\.\d*?)0+Z$/, "$1Z").replace(/\.Z$/, "Z");
   return String(value);
 };
 
-const numberText = (value) => {
-  if (typeof value === "number") {
-    if (Number.isInteger(value)) return WHOLE.format(value);
-    const size = Math.abs(value);
-    return size >= 1e15 || size < 1e-4 ? value.toExponential(6) : PRECISE.format(value);
-  }
-  // Decimals and integers beyond 2^53 come as text, and keep every digit.
-  const match = /^(-?)(\d+)(\.\d+)?$/.exec(String(value));
-  if (!match) return String(value);
+/** A number keeps every digit, as a number or as text: decimals and integers beyond 2^53 come as text. */
+const numberText = (value, type) => {
+  const text = typeof value === "number" && /^float/i.test(type) ? singleText(value) : String(value);
+  const match = /^(-?)(\d+)(\.\d+)?$/.exec(text);
+  if (!match) return text; // with an exponent, NaN or infinite
   return `${match[1]}${match[2].replace(/\B(?=(\d{3})+$)/g, ",")}${match[3] ?? ""}`;
+};
+
+/** The shortest text of a FLOAT, which has seven digits or so: 0.1, where as a DOUBLE it is 0.10000000149. */
+const singleText = (value) => {
+  for (let digits = 6; digits < 9; digits += 1) {
+    const shorter = Number(value.toPrecision(digits));
+    if (Math.fround(shorter) === value) return String(shorter);
+  }
+  return String(value);
 };
 
 /** Bytes as a hex dump: offset, sixteen bytes, their characters. */

@@ -2,7 +2,7 @@
 
 import { h, replace } from "../dom.js";
 import { at } from "../api.js";
-import { count, duration, durationParts, rate } from "../format.js";
+import { count, duration, durationParts, percent, rate } from "../format.js";
 import { behindUs, live, ownerOf } from "../live.js";
 import { sqlCode } from "../parts/code.js";
 import { figure } from "../parts/figure.js";
@@ -139,5 +139,5 @@ const streamFigures = () => {
 
 const shareText = (part, whole, grown) => {
   if (grown > 0) return `▲ ${count(grown)} in a minute`;
-  return part === 0 ? "none" : `${((part / Math.max(1, whole)) * 100).toPrecision(2)} % of what was read`;
+  return part === 0 ? "none" : `${percent(part, whole)} of what was read`;
 };

@@ -1,7 +1,7 @@
 /** A view: its rows and a chart of them, how it is made, and what it left out. */
 
 import { h, replace } from "../dom.js";
-import { bytes, count, counted, durationParts, rate } from "../format.js";
+import { bytes, count, counted, durationParts, percent, rate } from "../format.js";
 import { behindUs, live, ownerOf, versionsOf } from "../live.js";
 import { pauseButton } from "../pausing.js";
 import { figure } from "../parts/figure.js";
@@ -111,6 +111,5 @@ const viewFigures = () => {
 
 const lateNote = (view, grown) => {
   if (grown > 0) return `▲ ${count(grown)} in a minute`;
-  const share = view.counters.pairs ? view.counters.late / view.counters.pairs : 0;
-  return view.counters.late === 0 ? "none" : `${(share * 100).toPrecision(2)} % of ${count(view.counters.pairs)} pairs`;
+  return view.counters.late === 0 ? "none" : `${percent(view.counters.late, view.counters.pairs)} of ${count(view.counters.pairs)} pairs`;
 };
