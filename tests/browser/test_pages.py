@@ -93,3 +93,53 @@ def test_a_filter_that_is_refused_can_be_mended(page: Page, engine: StandIn) -> 
     page.evaluate("() => { location.hash = '#/views'; }")
     page.wait_for_timeout(250)
     assert page.url.endswith("#/views")  # the filter stays with the page that it was typed in
+
+
+ANSWER = {"columns": [column("n", "int64")], "rows": [[1]], "truncated": False, "milliseconds": 1}
+
+
+def test_a_link_waits_for_run_and_the_query_button_does_not(page: Page, engine: StandIn) -> None:
+    define(engine)
+    engine.answers["/v1/sql"] = {**ANSWER, "commit": 7}
+    go(page, engine, "#/sql?q=SELECT%201")
+    expect(page.get_by_test_id("sql-status")).to_contain_text("Run the query")
+    assert engine.count("/v1/sql") == 0
+    page.get_by_test_id("run").click()
+    expect(page.get_by_test_id("answer-rows")).to_be_visible()
+    page.evaluate("() => { location.hash = '#/view/seen'; }")
+    page.get_by_test_id("open-sql").click()
+    expect(page.get_by_test_id("answer-rows")).to_be_visible()
+    assert engine.count("/v1/sql") == 2
+
+
+#: From now on a query has no answer, and runs until it is cancelled.
+NO_ANSWER = """() => {
+  const { fetch } = window;
+  const hang = ({ signal }) => new Promise((_, refuse) => {
+    signal.addEventListener("abort", () => refuse(signal.reason));
+  });
+  window.fetch = (path, options) => (path === "/v1/sql" ? hang(options) : fetch(path, options));
+}"""
+
+
+def test_cancel_ends_running_again_and_a_busy_engine_does_not(page: Page, engine: StandIn) -> None:
+    def refuse(_: Asked) -> Any:
+        raise Refusal(429, "too many queries")
+
+    define(engine)
+    engine.answers["/v1/sql"] = {**ANSWER, "commit": 6}  # behind the status: there is a change
+    go(page, engine, "#/sql?q=SELECT%201")
+    page.get_by_test_id("run").click()
+    expect(page.get_by_test_id("answer-rows")).to_be_visible()
+    engine.answers["/v1/sql"] = refuse
+    page.get_by_test_id("rerun").check()
+    page.wait_for_timeout(RERUN_MS)
+    refresh(page)
+    expect(page.get_by_test_id("sql-status")).to_contain_text("too many queries")
+    expect(page.get_by_test_id("rerun")).to_be_checked()
+    expect(page.get_by_test_id("answer-rows")).to_be_visible()
+    page.evaluate(NO_ANSWER)
+    page.get_by_test_id("run").click()
+    page.get_by_test_id("cancel").click()
+    expect(page.get_by_test_id("sql-status")).to_have_text("Cancelled")
+    expect(page.get_by_test_id("rerun")).not_to_be_checked()

@@ -20,6 +20,9 @@ export const apiEvents = new EventTarget();
 /** Whether an error only says that the caller gave up. */
 export const isAbort = (error) => error?.name === "AbortError";
 
+/** Whether the same request may succeed a little later: not reached, too many at once, not ready. */
+export const isPassing = (error) => [0, 429, 503].includes(error?.status);
+
 /**
  * Send a request and return the response if it is a good one.
  * @param {string} path

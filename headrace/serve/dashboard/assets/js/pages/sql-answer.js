@@ -12,6 +12,7 @@ export const answerPart = ({ scope, params }) => {
   let shape = "";
   let table = null;
   let last = null;
+  let places = new Map();
   let asChart = params.get("as") === "chart";
   const chart = chartPart({
     scope,
@@ -48,11 +49,12 @@ export const answerPart = ({ scope, params }) => {
     element,
     show: (found) => {
       last = found;
+      places = new Map(found.rows.map((row, index) => [row, String(index)]));
       const next = JSON.stringify(found.columns);
       if (next !== shape || table === null) {
         shape = next;
         // Rows of an answer have no key: the same place is the same row, so what changed is seen.
-        table = new Table({ caption: "Answer", testid: "answer-rows", keyOf: (row, index) => String(last.rows.indexOf(row, index) === index ? index : last.rows.indexOf(row)), tall: true, flash: true, columns: valueColumns(found.columns, (row, _name, index) => row[index]) });
+        table = new Table({ caption: "Answer", testid: "answer-rows", keyOf: (row) => places.get(row), tall: true, flash: true, columns: valueColumns(found.columns, (row, _name, index) => row[index]) });
       }
       draw();
     },

@@ -1,6 +1,6 @@
 /** The console: ask the tables in DuckDB's SQL, and watch the answer. */
 
-import { isAbort, postJson, request } from "../api.js";
+import { isAbort, isPassing, postJson, request } from "../api.js";
 import { h, replace, setAttribute, setText } from "../dom.js";
 import { count, counted, milliseconds } from "../format.js";
 import { live } from "../live.js";
@@ -16,9 +16,22 @@ const HISTORY = 30;
 const MIN_RERUN_MS = 1_000;
 const MAX_DRAFT = 100_000;
 
+/** The query of a button that was pressed on another page. Only that runs unasked: a link may come from anybody. */
+let pressed = null;
+
+/** A button that leads to the console and runs a query there. */
+export const queryLink = (sql) => {
+  const press = (event) => {
+    if (!event.ctrlKey && !event.metaKey && !event.shiftKey) pressed = sql; // else it opens in another tab
+  };
+  return h("a", { class: "button", href: hrefOf("sql", null, { q: sql }), data: { testid: "open-sql" }, on: { click: press } }, "Query");
+};
+
 export const sqlPage = ({ main, scope, params }) => {
   const shared = params.get("q");
   const text = shared ?? recall("draft", "");
+  const runAtOnce = pressed !== null && pressed === shared;
+  pressed = null;
   const runButton = h("button", { type: "button", class: "primary", title: "Ctrl+Enter or ⌘+Enter", data: { testid: "run" } }, "Run");
   const cancelButton = h("button", { type: "button", data: { testid: "cancel" }, hidden: true }, "Cancel");
   const follow = h("input", { type: "checkbox", id: "rerun", data: { testid: "rerun" } });
@@ -52,7 +65,7 @@ export const sqlPage = ({ main, scope, params }) => {
   const setRunning = (controller) => {
     running = controller;
     cancelButton.hidden = controller === null;
-    runButton.disabled = controller !== null;
+    runButton.disabled = controller !== null || editor === null;
   };
   setRunning(null);
 
@@ -63,7 +76,6 @@ export const sqlPage = ({ main, scope, params }) => {
     if (!sql) return;
     asked = sql;
     const controller = new AbortController();
-    scope.signal.addEventListener("abort", () => controller.abort(), { once: true });
     setRunning(controller);
     if (!again) {
       setText(status, "Running…");
@@ -71,18 +83,17 @@ export const sqlPage = ({ main, scope, params }) => {
       keep(sql);
     }
     try {
-      const found = await postJson("/v1/sql", { sql, max_rows: MAX_ROWS }, { signal: controller.signal, timeoutMs: TIMEOUT_MS });
+      const found = await postJson("/v1/sql", { sql, max_rows: MAX_ROWS }, { signal: AbortSignal.any([scope.signal, controller.signal]), timeoutMs: TIMEOUT_MS });
       lastCommit = found.commit;
       setText(status, `${counted(found.rows.length, "row")}${found.truncated ? " (cut off)" : ""}, commit ${count(found.commit)}, ${milliseconds(found.milliseconds)}`);
       setAttribute(status, "data-commit", found.commit);
       answer.show(found);
     } catch (error) {
       if (scope.closed) return;
+      if (again && isPassing(error)) return void setText(status, `Not refreshed: ${error.message}`);
       setText(status, isAbort(error) ? "Cancelled" : "Failed");
-      if (!isAbort(error)) {
-        follow.checked = false;
-        answer.fail(error);
-      }
+      if (!isPassing(error)) follow.checked = false;
+      if (!isAbort(error)) answer.fail(error);
     } finally {
       lastEnd = performance.now();
       setRunning(null);
@@ -139,10 +150,12 @@ export const sqlPage = ({ main, scope, params }) => {
       if (scope.closed) return;
       editor = createEditor({ text, definitions: live.definitions, scope, onRun: () => run(), onChange: (next) => remember("draft", next.slice(0, MAX_DRAFT)) });
       replace(editorBox, editor.element);
+      setRunning(null);
       replace(side, namesPanel({ definitions: live.definitions, onChoose: (name) => editor.insert(name) }), history.element);
       drawHistory();
       if (matchMedia("(pointer: fine)").matches) editor.focus(); // on a phone the keyboard would cover the page
-      if (shared) run();
+      if (runAtOnce) run();
+      else if (shared) setText(status, "Run the query to see its answer");
     } catch (error) {
       replace(editorBox, failed(error, open));
     }

@@ -9,8 +9,9 @@ import { notice } from "../parts/panel.js";
 import { recordsPart, topicRecords } from "../parts/records.js";
 import { updateTag } from "../parts/state.js";
 import { tabs } from "../parts/tabs.js";
-import { hrefOf, setParams } from "../router.js";
+import { setParams } from "../router.js";
 import { notFound, pageHead } from "./heads.js";
+import { queryLink } from "./sql.js";
 import { rowsPanels } from "./view-rows.js";
 import { definitionTab, errorsTab, explainTab, lateTab } from "./view-tabs.js";
 
@@ -21,7 +22,7 @@ export const viewPage = ({ main, scope, name, params }) => {
   const stateNotices = h("div", { class: "notices", role: "status" });
   const onError = (error) => replace(problems, notice("bad", error.message));
   const pause = pauseButton({ kind: "view", name, state: () => versions().current?.state, scope, onError });
-  const query = h("a", { class: "button", href: hrefOf("sql", null, { q: `SELECT *\nFROM ${quoted(name)}\nLIMIT 100` }), data: { testid: "open-sql" } }, "Query");
+  const query = queryLink(`SELECT *\nFROM ${quoted(name)}\nLIMIT 100`);
   const head = pageHead({ kind: "view", name, actions: [query, pause] });
   const figures = viewFigures();
   const content = h("div", { class: "stack" });
