@@ -8,7 +8,8 @@ import { isAdmin } from "./session.js";
 
 /**
  * A button that pauses or resumes; null for who may not.
- * @param {{kind: "view" | "sink", name: string, state: () => string | undefined, scope: import("./scope.js").Scope, onError: (error: Error) => void}} options
+ * @param {{kind: "view" | "sink", name: string, state: () => string | undefined, scope: import("./scope.js").Scope, onError: (error: Error | null) => void}} options
+ * `onError` is told null when another attempt begins.
  */
 export const pauseButton = ({ kind, name, state, scope, onError }) => {
   if (!isAdmin()) return null;
@@ -28,6 +29,7 @@ export const pauseButton = ({ kind, name, state, scope, onError }) => {
     const action = state() === "paused" ? "resume" : "pause";
     if (!(await confirm(action === "pause" ? paused() : resumed()))) return;
     button.disabled = true;
+    onError(null);
     await scope.run(async (signal) => {
       const path = kind === "view" ? at`/v1/views/${name}/${action}` : at`/v1/sinks/${name}/${action}`;
       await postJson(path, undefined, { signal });

@@ -14,7 +14,7 @@ export const sinkPage = ({ main, scope, name }) => {
   const sink = () => live.status?.sinks.find((each) => each.name === name);
   const stateOf = () => sink()?.state ?? (sink() ? "live" : undefined);
   const problems = h("div", { class: "notices" });
-  const onError = (error) => replace(problems, notice("bad", error.message));
+  const onError = (error) => replace(problems, error && notice("bad", error.message));
   const head = pageHead({ kind: "sink", name, actions: [pauseButton({ kind: "sink", name, state: stateOf, scope, onError })] });
   const told = panel({ title: "How far it is" }, loading());
   const written = panel({ title: "What it wrote last", flush: true }, loading());

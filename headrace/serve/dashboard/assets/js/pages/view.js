@@ -20,7 +20,7 @@ export const viewPage = ({ main, scope, name, params }) => {
   const definition = () => live.definitions?.views.find((each) => each.name === name) ?? null;
   const problems = h("div", { class: "notices" });
   const stateNotices = h("div", { class: "notices", role: "status" });
-  const onError = (error) => replace(problems, notice("bad", error.message));
+  const onError = (error) => replace(problems, error && notice("bad", error.message));
   const pause = pauseButton({ kind: "view", name, state: () => versions().current?.state, scope, onError });
   const query = queryLink(`SELECT *\nFROM ${quoted(name)}\nLIMIT 100`);
   const head = pageHead({ kind: "view", name, actions: [query, pause] });
