@@ -95,6 +95,22 @@ def test_a_filter_that_is_refused_can_be_mended(page: Page, engine: StandIn) -> 
     assert page.url.endswith("#/views")  # the filter stays with the page that it was typed in
 
 
+def test_a_view_that_comes_back_is_shown_as_it_is_then(page: Page, engine: StandIn) -> None:
+    go(page, engine, "#/view/seen?tab=definition")
+    expect(page.get_by_test_id("not-found")).to_be_visible()
+    define(engine, "SELECT 'first'")
+    refresh(page)
+    expect(page.get_by_test_id("definition")).to_contain_text("first")
+    expect(page.get_by_test_id("not-found")).to_be_hidden()
+    # The tab that the address names is in view, though rows have come above it.
+    expect(page.get_by_test_id("row")).to_have_count(3)
+    expect(page.get_by_test_id("tab-definition")).to_be_in_viewport()
+    define(engine, "SELECT 'second'", "v2", counters={"seen": 9, "late": 0, "pairs": 0, "dead": 0})
+    refresh(page)
+    expect(page.get_by_test_id("definition")).to_contain_text("second")
+    expect(page.get_by_test_id("counters")).to_contain_text("seen 9")
+
+
 ANSWER = {"columns": [column("n", "int64")], "rows": [[1]], "truncated": False, "milliseconds": 1}
 
 

@@ -1,6 +1,6 @@
 /** The head of the page of one thing: what it is, its name, its state, and what can be done. */
 
-import { h, replace } from "../dom.js";
+import { h } from "../dom.js";
 import { hrefOf } from "../router.js";
 import { stateTag } from "../parts/state.js";
 
@@ -13,6 +13,18 @@ export const pageHead = ({ kind, name, actions = [] }) => {
   return { element, state };
 };
 
-/** What is shown instead of a page when the engine does not know the name. */
-export const notFound = (main, kind, name) =>
-  replace(main, h("div", { class: "state-note", data: { testid: "not-found" } }, h("p", null, `The engine knows no ${kind} `, h("code", null, name), "."), h("a", { href: hrefOf(kind === "view" ? "views" : "streams") }, `All ${kind === "view" ? "views" : "streams"}`)));
+/**
+ * Put the parts of a page into `main`. Returns a function that is told whether the engine knows the
+ * name, as often as that may have changed: while it does not, a note stands in place of the parts.
+ */
+export const presence = (main, kind, name, ...parts) => {
+  const content = h("div", null, parts);
+  const all = kind === "view" ? "views" : "streams";
+  const note = h("div", { class: "state-note", hidden: true, data: { testid: "not-found" } }, h("p", null, `The engine knows no ${kind} `, h("code", null, name), "."), h("a", { href: hrefOf(all) }, `All ${all}`));
+  main.append(content, note);
+  return (known) => {
+    content.hidden = !known;
+    note.hidden = known;
+    return known;
+  };
+};

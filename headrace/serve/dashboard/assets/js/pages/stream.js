@@ -12,7 +12,7 @@ import { updateTag } from "../parts/state.js";
 import { Table } from "../parts/table.js";
 import { tabs } from "../parts/tabs.js";
 import { hrefOf, setParams } from "../router.js";
-import { notFound, pageHead } from "./heads.js";
+import { pageHead, presence } from "./heads.js";
 import { latenessPanel } from "./stream-lateness.js";
 import { partitionTable } from "./stream-partitions.js";
 
@@ -30,7 +30,10 @@ export const streamPage = ({ main, scope, name, params }) => {
   const schema = panel({ title: "Schema", span: 5, flush: true }, loading());
   const lateness = latenessPanel({ name, scope, span: 7 });
   const all = tabs({ label: `Records of ${name}`, scope, chosen: params.get("tab") ?? "records", onChoose: (tab) => setParams({ tab }), tabs: tabsOf(name, definition) });
-  main.append(
+  const setKnown = presence(
+    main,
+    "stream",
+    name,
     head.element,
     h(
       "div",
@@ -43,13 +46,17 @@ export const streamPage = ({ main, scope, name, params }) => {
     ),
   );
 
+  let drawn = JSON.stringify(definition());
   const drawDefinition = () => {
     const found = definition();
     if (found !== null) replace(schema.body, schemaTable(found));
+    const next = JSON.stringify(found);
+    if (next !== drawn) all.again();
+    drawn = next;
   };
   const update = () => {
     const found = stream();
-    if (found === null) return void notFound(main, "stream", name);
+    if (!setKnown(found !== null)) return;
     updateTag(head.state, found.state);
     topic.setAttribute("href", hrefOf("topic", found.topic));
     topic.textContent = `Topic ${found.topic}`;

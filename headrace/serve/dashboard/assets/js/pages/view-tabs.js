@@ -1,20 +1,26 @@
 /** How a view is made, and what it left out: one function for each tab. */
 
 import { ApiError, at, getJson } from "../api.js";
-import { h, replace } from "../dom.js";
+import { h, replace, setText } from "../dom.js";
 import { count, duration } from "../format.js";
+import { live } from "../live.js";
 import { plainCode, sqlCode } from "../parts/code.js";
 import { empty, facts, failed, loading } from "../parts/panel.js";
 import { recordsPart, topicRecords } from "../parts/records.js";
 import { Table } from "../parts/table.js";
 import { hrefOf } from "../router.js";
-import { valueColumns, windowText } from "./view-rows.js";
 import { keysOf } from "../rows.js";
+import { valueColumns, windowText } from "./view-rows.js";
 
 const ERRORS_MS = 2_000;
 
-export const definitionTab = (body, current, definition) => {
+export const definitionTab = (body, scope, view, definition) => {
   if (definition === null) return void body.append(empty("The definition is not known."));
+  const current = view();
+  const counters = h("span", { data: { testid: "counters" } });
+  const drawCounters = () => setText(counters, Object.entries(view().counters).map(([name, value]) => `${name} ${count(value)}`).join(" · "));
+  scope.listen(live, "status", drawCounters);
+  drawCounters();
   const links = (names, page) => names.flatMap((name, index) => [index > 0 && ", ", h("a", { href: hrefOf(page, name) }, name)]);
   body.append(
     h(
@@ -31,13 +37,11 @@ export const definitionTab = (body, current, definition) => {
         ["Retention", definition.retention_us === null || definition.retention_us === undefined ? "for ever" : duration(definition.retention_us)],
         ["Emits", definition.emit],
         ["Sinks", current.readers.length > 0 && links(current.readers, "sink")],
-        ["Counters", countersText(current.counters)],
+        ["Counters", counters],
       ]),
     ),
   );
 };
-
-const countersText = (counters) => h("span", null, Object.entries(counters).map(([name, value]) => `${name} ${count(value)}`).join(" · "));
 
 export const explainTab = (body, scope, name) => {
   body.append(loading());

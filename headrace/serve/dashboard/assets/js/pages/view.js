@@ -9,8 +9,9 @@ import { notice } from "../parts/panel.js";
 import { recordsPart, topicRecords } from "../parts/records.js";
 import { updateTag } from "../parts/state.js";
 import { tabs } from "../parts/tabs.js";
-import { setParams } from "../router.js";
-import { notFound, pageHead } from "./heads.js";
+import { readPlace, setParams } from "../router.js";
+import { Scope } from "../scope.js";
+import { pageHead, presence } from "./heads.js";
 import { queryLink } from "./sql.js";
 import { rowsPanels } from "./view-rows.js";
 import { definitionTab, errorsTab, explainTab, lateTab } from "./view-tabs.js";
@@ -26,23 +27,35 @@ export const viewPage = ({ main, scope, name, params }) => {
   const head = pageHead({ kind: "view", name, actions: [query, pause] });
   const figures = viewFigures();
   const content = h("div", { class: "stack" });
-  main.append(head.element, h("div", { class: "stack" }, stateNotices, problems, h("div", { class: "figures" }, figures.elements), content));
+  const setKnown = presence(main, "view", name, head.element, h("div", { class: "stack" }, stateNotices, problems, h("div", { class: "figures" }, figures.elements), content));
   let made = null;
+  let madeOf = "";
+  let inner = null;
 
-  const make = () => {
-    const { current } = versions();
+  /** Make rows and tabs, anew where the view is another one: edited, or dropped and made again. */
+  const make = (current) => {
     const found = definition();
+    const signature = JSON.stringify([current.version, current.readers, current.topic, found]);
+    if (signature === madeOf) return;
+    inner?.close();
+    inner = new Scope(scope);
+    const { params: chosen } = readPlace(); // as they are now: filter and tab may have changed since
     const written = current.topic !== null && current.topic !== undefined;
-    const parts = written ? [] : rowsPanels({ name, scope, params, definition: found, stateRows: current.state_rows });
-    const all = tabs({ label: `About ${name}`, scope, chosen: params.get("tab") ?? undefined, onChoose: (tab) => setParams({ tab }), tabs: tabsOf(name, current, found, written) });
+    const parts = written ? [] : rowsPanels({ name, scope: inner, params: chosen, definition: found, stateRows: current.state_rows });
+    const all = tabs({ label: `About ${name}`, scope: inner, chosen: chosen.get("tab") ?? undefined, onChoose: (tab) => setParams({ tab }), tabs: tabsOf(name, () => versions().current ?? current, found, written) });
     replace(content, parts, all.element);
-    return all;
+    made = all;
+    madeOf = signature;
   };
   let noticed = "";
   const update = () => {
     const { current, all } = versions();
-    if (!current) return void notFound(main, "view", name);
-    if (live.definitions !== null && made === null) made = make();
+    if (!setKnown(current !== null)) {
+      inner?.close();
+      madeOf = "";
+      return;
+    }
+    if (live.definitions !== null) make(current);
     updateTag(head.state, current.state);
     figures.update(current);
     const found = noticesOf(current, all);
@@ -55,19 +68,18 @@ export const viewPage = ({ main, scope, name, params }) => {
   scope.listen(live, "status", update);
   scope.listen(live, "definitions", update);
   if (live.status) update();
-  if (made !== null && params.get("tab")) made.element.scrollIntoView({ block: "nearest" });
   return name;
 };
 
 const quoted = (name) => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
 
 const tabsOf = (name, current, definition, written) => [
-  ...(written ? [{ id: "records", title: "Records written", flush: true, open: (body, scope) => body.append(recordsPart({ path: topicRecords(current.topic), scope, none: "It has written nothing yet." }).element) }] : []),
-  { id: "definition", title: "Definition", open: (body) => definitionTab(body, current, definition) },
+  ...(written ? [{ id: "records", title: "Records written", flush: true, open: (body, scope) => body.append(recordsPart({ path: topicRecords(current().topic), scope, none: "It has written nothing yet." }).element) }] : []),
+  { id: "definition", title: "Definition", open: (body, scope) => definitionTab(body, scope, current, definition) },
   { id: "pipeline", title: "Pipeline", open: (body, scope) => explainTab(body, scope, name) },
-  { id: "late", title: "Late", flush: true, open: (body, scope) => lateTab(body, scope, name, current, definition) },
+  { id: "late", title: "Late", flush: true, open: (body, scope) => lateTab(body, scope, name, current(), definition) },
   { id: "dead", title: "Dead", flush: true, open: (body, scope) => body.append(recordsPart({ path: topicRecords(`${name}.dead`), scope, none: "No record is dead for this view.", testid: "dead-letter" }).element) },
-  ...(written ? [] : [{ id: "errors", title: "Errors", flush: true, open: (body, scope) => errorsTab(body, scope, name, current) }]),
+  ...(written ? [] : [{ id: "errors", title: "Errors", flush: true, open: (body, scope) => errorsTab(body, scope, name, current()) }]),
 ];
 
 const setCounts = (made, view) => {

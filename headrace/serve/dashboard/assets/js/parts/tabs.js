@@ -10,6 +10,7 @@ import { Scope } from "../scope.js";
 export const tabs = ({ label, scope, tabs: all, chosen, onChoose }) => {
   const body = h("div", { class: "tab-body", role: "tabpanel", tabindex: "0" });
   let inner = null;
+  let open = "";
   const buttons = new Map();
   const counts = new Map();
 
@@ -17,6 +18,7 @@ export const tabs = ({ label, scope, tabs: all, chosen, onChoose }) => {
     const tab = all.find((each) => each.id === id) ?? all[0];
     inner?.close();
     inner = new Scope(scope);
+    open = tab.id;
     for (const [each, button] of buttons) {
       setAttribute(button, "aria-selected", String(each === tab.id));
       setAttribute(button, "tabindex", each === tab.id ? "0" : "-1");
@@ -54,6 +56,8 @@ export const tabs = ({ label, scope, tabs: all, chosen, onChoose }) => {
   choose(chosen);
   return {
     element: h("section", { class: "panel span-12" }, list, body),
+    /** Make the contents of the open tab anew: what they tell of has changed. */
+    again: () => choose(open),
     /** Show a number beside the name of a tab; none for 0. */
     setCount: (id, text, tone = "") => {
       const number = counts.get(id);
