@@ -45,9 +45,7 @@ const show = () => {
   scope = new Scope();
   const page = PAGES[place.page] ?? unknownPage;
   replace(shell.main);
-  const title = page({ main: shell.main, scope, ...place });
-  document.title = `${title} · Headrace`;
-  shell.mark(place.page);
+  // Before the page is made: it may scroll to the part that its address names.
   if (shown !== "" && shown !== here) {
     shell.main.focus({ preventScroll: true });
     scrollTo(0, 0);
@@ -55,6 +53,9 @@ const show = () => {
   shown = here;
 };
 
+  const title = page({ main: shell.main, scope, ...place });
+  document.title = `${title} · Headrace`;
+  shell.mark(place.page);
 const unknownPage = ({ main }) => {
   main.append(h("div", { class: "state-note" }, h("p", null, "There is no such page."), h("a", { href: hrefOf("overview") }, "Overview")));
   return "Unknown page";

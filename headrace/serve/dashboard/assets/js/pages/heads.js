@@ -3,6 +3,7 @@
 import { h } from "../dom.js";
 import { hrefOf } from "../router.js";
 import { stateTag } from "../parts/state.js";
+import { Scope } from "../scope.js";
 
 /**
  * @param {{kind: string, name: string, actions?: (Node | null)[]}} options
@@ -27,4 +28,16 @@ export const presence = (main, kind, name, ...parts) => {
     note.hidden = known;
     return known;
   };
+};
+
+const SETTLED_MS = 3_000;
+
+/** Bring an element into view and keep it there while the page above it fills, until somebody moves. */
+export const keepInView = (element, scope) => {
+  const inner = new Scope(scope);
+  const watch = new ResizeObserver(() => element.scrollIntoView({ block: "nearest" }));
+  watch.observe(document.getElementById("main"));
+  inner.defer(() => watch.disconnect());
+  for (const type of ["wheel", "touchstart", "pointerdown", "keydown"]) inner.listen(window, type, () => inner.close(), { passive: true });
+  inner.pause(SETTLED_MS).then(() => inner.close());
 };

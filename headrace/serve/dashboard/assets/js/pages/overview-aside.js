@@ -14,7 +14,7 @@ const ALARM_SECONDS = 60;
 const KINDS = [
   { id: "late", label: "Late", unit: "pairs", counter: "late", owners: ["view"], tab: "late", tone: "warn" },
   { id: "dead", label: "Dead", unit: "records", counter: "dead", owners: ["stream", "view"], tab: "dead", tone: "bad" },
-  { id: "duplicate", label: "Duplicate", unit: "records", counter: "duplicate", owners: ["stream"], tab: "records", tone: "warn" },
+  { id: "duplicate", label: "Duplicate", unit: "records", counter: "duplicate", owners: ["stream"], tab: "duplicate", tone: "warn" },
 ];
 
 export const asideFigures = () => {

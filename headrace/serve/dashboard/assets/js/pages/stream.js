@@ -12,7 +12,7 @@ import { updateTag } from "../parts/state.js";
 import { Table } from "../parts/table.js";
 import { tabs } from "../parts/tabs.js";
 import { hrefOf, setParams } from "../router.js";
-import { pageHead, presence } from "./heads.js";
+import { keepInView, pageHead, presence } from "./heads.js";
 import { latenessPanel } from "./stream-lateness.js";
 import { partitionTable } from "./stream-partitions.js";
 
@@ -71,6 +71,7 @@ export const streamPage = ({ main, scope, name, params }) => {
   scope.listen(live, "definitions", drawDefinition);
   if (live.status) update();
   drawDefinition();
+  if (params.get("tab")) keepInView(all.element, scope);
   return name;
 };
 

@@ -11,7 +11,7 @@ import { updateTag } from "../parts/state.js";
 import { tabs } from "../parts/tabs.js";
 import { readPlace, setParams } from "../router.js";
 import { Scope } from "../scope.js";
-import { pageHead, presence } from "./heads.js";
+import { keepInView, pageHead, presence } from "./heads.js";
 import { queryLink } from "./sql.js";
 import { rowsPanels } from "./view-rows.js";
 import { definitionTab, errorsTab, explainTab, lateTab } from "./view-tabs.js";
@@ -44,6 +44,7 @@ export const viewPage = ({ main, scope, name, params }) => {
     const parts = written ? [] : rowsPanels({ name, scope: inner, params: chosen, definition: found, stateRows: current.state_rows });
     const all = tabs({ label: `About ${name}`, scope: inner, chosen: chosen.get("tab") ?? undefined, onChoose: (tab) => setParams({ tab }), tabs: tabsOf(name, () => versions().current ?? current, found, written) });
     replace(content, parts, all.element);
+    if (made === null && params.get("tab")) keepInView(all.element, scope);
     made = all;
     madeOf = signature;
   };
