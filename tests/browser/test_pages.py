@@ -159,3 +159,33 @@ def test_cancel_ends_running_again_and_a_busy_engine_does_not(page: Page, engine
     page.get_by_test_id("cancel").click()
     expect(page.get_by_test_id("sql-status")).to_have_text("Cancelled")
     expect(page.get_by_test_id("rerun")).not_to_be_checked()
+
+
+def test_a_failed_log_out_says_so(page: Page, engine: StandIn) -> None:
+    def refuse(_: Asked) -> Any:
+        raise Refusal(503, "the engine stops")
+
+    engine.answers["/v1/logout"] = refuse
+    go(page, engine, "#/views")
+    page.get_by_test_id("logout").click()
+    expect(page.get_by_test_id("confirm")).to_contain_text("the engine stops")
+    expect(page.get_by_test_id("token")).to_have_count(0)
+    engine.answers["/v1/logout"] = {}
+    page.get_by_test_id("confirm-yes").click()
+    expect(page.get_by_test_id("token")).to_be_visible()
+
+
+def test_a_token_is_kept_until_the_engine_has_answered(page: Page, engine: StandIn) -> None:
+    def answer(asked: Asked) -> Any:
+        assert asked.body == {"token": "a/b"}
+        if engine.count("/v1/login") == 1:
+            raise Refusal(503)
+        return {"name": "test", "role": "admin", "expires_us": None}
+
+    engine.answers["/v1/login"] = answer
+    del engine.answers["/v1/session"]  # there is none yet
+    go(page, engine, "#token=a%2Fb")
+    expect(page.get_by_test_id("panel-error")).to_be_visible()
+    assert "token" not in page.url
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_test_id("throughput")).to_be_visible()

@@ -89,6 +89,7 @@ export const followView = ({ name, scope, maxRows, onRows, onState, onGiveUp }) 
     if (over) return;
     failures += 1;
     if (code === UNAUTHORIZED) apiEvents.dispatchEvent(new Event("unauthorized"));
+    if (over) return; // the login has taken the place of this page
     if (code === UNKNOWN) onState("unknown", "the engine does not know this view");
     else if (!everOpen && failures >= MAX_REFUSALS) return giveUp("the connection for changes was refused");
     else if (everOpen) onState("reconnecting", "reconnecting…");

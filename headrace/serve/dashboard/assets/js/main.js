@@ -1,6 +1,6 @@
 /** Start: log in if needed, then show the page that the address names, and follow the address. */
 
-import { apiEvents } from "./api.js";
+import { apiEvents, isPassing } from "./api.js";
 import { h, replace } from "./dom.js";
 import { listenToKeys } from "./keys.js";
 import { live } from "./live.js";
@@ -13,6 +13,7 @@ import { sqlPage } from "./pages/sql.js";
 import { streamPage } from "./pages/stream.js";
 import { topicPage } from "./pages/topic.js";
 import { viewPage } from "./pages/view.js";
+import { confirm } from "./parts/dialog.js";
 import { failed } from "./parts/panel.js";
 import { hrefOf, readPlace } from "./router.js";
 import { Scope } from "./scope.js";
@@ -32,6 +33,8 @@ const PAGES = {
   sql: sqlPage,
 };
 
+const RETRY_MS = 2_000;
+
 const app = document.getElementById("app");
 let shell = null;
 let scope = null;
@@ -50,12 +53,12 @@ const show = () => {
     shell.main.focus({ preventScroll: true });
     scrollTo(0, 0);
   }
-  shown = here;
-};
-
   const title = page({ main: shell.main, scope, ...place });
   document.title = `${title} · Headrace`;
   shell.mark(place.page);
+  shown = here;
+};
+
 const unknownPage = ({ main }) => {
   main.append(h("div", { class: "state-note" }, h("p", null, "There is no such page."), h("a", { href: hrefOf("overview") }, "Overview")));
   return "Unknown page";
@@ -82,20 +85,25 @@ const askToLogIn = (message = "") => {
 const leave = async () => {
   try {
     await logOut();
-  } finally {
     askToLogIn();
+  } catch (error) {
+    const again = await confirm({ title: "You are still logged in", text: `Logging out failed: ${error.message}. This browser still has the session.`, yes: "Try again" });
+    if (again) await leave();
   }
 };
 
-const start = async () => {
-  const token = takeToken();
+let retry = 0;
+
+/** Log in with a token, which is kept until the engine has answered, or go on with the session. */
+const start = async (token = null) => {
+  clearTimeout(retry);
   try {
     if (token !== null) await logIn(token);
     else await readSession();
   } catch (error) {
     if (token !== null && error.status === 401) return askToLogIn("The token in the link is not valid, or it has expired.");
-    replace(app, failed(error, start));
-    if (error.status === 0) setTimeout(start, 2_000);
+    replace(app, failed(error, () => start(token)));
+    if (isPassing(error)) retry = setTimeout(() => start(token), RETRY_MS);
     return;
   }
   if (session() === null) askToLogIn();
@@ -106,7 +114,8 @@ apiEvents.addEventListener("unauthorized", () => {
   if (shell !== null) askToLogIn("The session is over. Log in again.");
 });
 addEventListener("hashchange", () => {
-  if (/^#token=/.test(location.hash)) start();
+  const token = takeToken();
+  if (token !== null) start(token);
   else if (shell !== null && !document.querySelector(".login")) show();
 });
 document.getElementById("skip").addEventListener("click", (event) => {
@@ -114,4 +123,4 @@ document.getElementById("skip").addEventListener("click", (event) => {
   document.getElementById("main")?.focus();
 });
 listenToKeys({ onSearch: () => shell?.focusSearch() });
-start();
+start(takeToken());

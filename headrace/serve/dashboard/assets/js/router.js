@@ -17,7 +17,8 @@ const splitOnce = (text, mark) => {
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + 1)];
 };
 
-const decode = (text) => {
+/** The text of a part of an address. */
+export const decode = (text) => {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -1,6 +1,7 @@
 /** Who is logged in. The cookie that proves it cannot be read by scripts. */
 
 import { ApiError, getJson, postJson } from "./api.js";
+import { decode } from "./router.js";
 
 /** @type {{name: string, role: "admin" | "read" | "ingest", expires_us: number | null} | null} */
 let current = null;
@@ -13,7 +14,7 @@ export const takeToken = () => {
   const match = /^#token=([^&]+)/.exec(location.hash);
   if (match === null) return null;
   history.replaceState(null, "", `${location.pathname}${location.search}#/overview`);
-  return decodeURIComponent(match[1]);
+  return decode(match[1]);
 };
 
 /** Ask who is logged in; null: nobody. */
@@ -32,7 +33,12 @@ export const logIn = async (token) => {
   return current;
 };
 
+/** Log out. What it throws but 401 says that the session is still open. */
 export const logOut = async () => {
-  await postJson("/v1/logout");
+  try {
+    await postJson("/v1/logout");
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+  }
   current = null;
 };
