@@ -189,3 +189,21 @@ def test_a_token_is_kept_until_the_engine_has_answered(page: Page, engine: Stand
     assert "token" not in page.url
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_test_id("throughput")).to_be_visible()
+
+
+def test_alarms_lead_to_duplicates_and_a_link_keeps_the_focus(page: Page, engine: StandIn) -> None:
+    stream = {"name": "orders", "version": "v1", "state": "live", "topic": "orders"}
+    stream |= {"lag_records": 0, "watermark_us": None, "guarded": True, "partitions": []}
+    engine.streams = [{**stream, "counters": {"read": 10, "dead": 0, "duplicate": 3}}]
+    sink = {"name": "out", "view": "seen", "version": "v1", "topic": "out", "mode": "append"}
+    engine.sinks = [{**sink, "told": 1, "rows": 0}]
+    go(page, engine, "#/overview")
+    alarm = page.locator("a.figure", has=page.get_by_test_id("duplicate-total"))
+    expect(alarm).to_have_attribute("href", "#/stream/orders?tab=duplicate")
+    page.evaluate("() => { location.hash = '#/sink/out'; }")
+    link = page.get_by_role("link", name="seen@v1")
+    link.focus()
+    engine.sinks = [{**sink, "told": 2, "rows": 5}]
+    refresh(page)
+    expect(page.get_by_text("5 rows")).to_be_visible()
+    expect(link).to_be_focused()

@@ -2,7 +2,7 @@
 
 import { ApiError, at, getJson } from "../api.js";
 import { drawHistogram, rangeText } from "../charts/histogram.js";
-import { h, replace } from "../dom.js";
+import { h, replace, setText } from "../dom.js";
 import { count, counted, duration } from "../format.js";
 import { empty, failed, loading, panel } from "../parts/panel.js";
 import { hrefOf } from "../router.js";
@@ -11,9 +11,13 @@ const POLL_MS = 5_000;
 
 export const latenessPanel = ({ name, scope, span }) => {
   const { element, body } = panel({ title: "Lateness", note: "records, by how far behind the clock of their partition they come", span }, loading());
+  const picture = latenessPicture();
   let found = null;
   const draw = () => {
-    if (found !== null) replace(body, found.histogram.length === 0 ? empty("No record yet.") : drawing(found, body.clientWidth));
+    if (found === null) return;
+    if (found.histogram.length === 0) return void replace(body, empty("No record yet."));
+    if (body.firstChild !== picture.element) replace(body, picture.element);
+    picture.update(found, Math.max(280, body.clientWidth - 32));
   };
   const resize = new ResizeObserver(draw);
   resize.observe(element);
@@ -32,19 +36,38 @@ export const latenessPanel = ({ name, scope, span }) => {
   return element;
 };
 
-const drawing = (found, width) => {
-  const room = Math.max(280, width - 32);
-  const behind = found.histogram.filter((each) => each.from_us >= found.delay_us && each.to_us > found.delay_us).reduce((sum, each) => sum + each.records, 0);
-  return [
-    drawHistogram(found, room),
-    h("p", { class: "small soft" }, `${counted(found.sampled_records, "record")} looked at; `, h("b", null, counted(behind, "record")), ` came more than the delay of ${duration(found.delay_us)} behind.`),
-    lossesPart(found),
-    h("details", { class: "small" }, h("summary", null, "As numbers"), h("ul", null, found.histogram.map((each) => h("li", null, `${rangeText(each)}: ${count(each.records)}`)))),
-  ];
+/** What can be opened or followed stays while the numbers change, and keeps the focus. */
+const latenessPicture = () => {
+  const drawing = h("div");
+  const sentence = h("p", { class: "small soft" });
+  const losses = h("ul", { class: "small" });
+  const numbers = h("ul");
+  const shown = new Map();
+  return {
+    element: h("div", null, drawing, sentence, losses, h("details", { class: "small", data: { testid: "lateness-numbers" } }, h("summary", null, "As numbers"), numbers)),
+    update: (found, width) => {
+      const behind = found.histogram.filter((each) => each.from_us >= found.delay_us && each.to_us > found.delay_us).reduce((sum, each) => sum + each.records, 0);
+      replace(drawing, drawHistogram(found, width));
+      replace(sentence, `${counted(found.sampled_records, "record")} looked at; `, h("b", null, counted(behind, "record")), ` came more than the delay of ${duration(found.delay_us)} behind.`);
+      drawLosses(losses, shown, found.views ?? []);
+      replace(numbers, found.histogram.map((each) => h("li", null, `${rangeText(each)}: ${count(each.records)}`)));
+    },
+  };
 };
 
-const lossesPart = (found) => {
-  if (!found.views?.length) return null;
-  const sentence = (each) => h("li", null, h("a", { href: hrefOf("view", each.view, { tab: "late" }) }, each.view), each.late === null || each.late === undefined ? ": not known" : ` lost ${counted(each.late, "pair")} of ${count(each.pairs)}`);
-  return h("ul", { class: "small" }, found.views.map(sentence));
+const drawLosses = (list, shown, views) => {
+  const names = new Set(views.map((each) => each.view));
+  for (const [name, { item }] of shown) {
+    if (names.has(name)) continue;
+    item.remove();
+    shown.delete(name);
+  }
+  for (const { view, late, pairs } of views) {
+    if (!shown.has(view)) {
+      const text = h("span");
+      shown.set(view, { text, item: h("li", null, h("a", { href: hrefOf("view", view, { tab: "late" }) }, view), text) });
+      list.append(shown.get(view).item);
+    }
+    setText(shown.get(view).text, late === null || late === undefined ? ": not known" : ` lost ${counted(late, "pair")} of ${count(pairs)}`);
+  }
 };
