@@ -95,6 +95,18 @@ def test_a_filter_that_is_refused_can_be_mended(page: Page, engine: StandIn) -> 
     assert page.url.endswith("#/views")  # the filter stays with the page that it was typed in
 
 
+def test_a_long_value_is_shown_whole_by_key_and_by_click(page: Page, engine: StandIn) -> None:
+    define(engine)
+    go(page, engine, "#/view/seen")
+    cell = page.locator("td.long")
+    cell.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("whole-text").locator("pre")).to_have_text(LONG)
+    page.keyboard.press("Escape")
+    cell.click()
+    expect(page.get_by_test_id("whole-text")).to_be_visible()
+
+
 def test_a_view_that_comes_back_is_shown_as_it_is_then(page: Page, engine: StandIn) -> None:
     go(page, engine, "#/view/seen?tab=definition")
     expect(page.get_by_test_id("not-found")).to_be_visible()

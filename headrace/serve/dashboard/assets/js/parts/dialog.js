@@ -1,4 +1,4 @@
-/** Questions that need an answer before something is changed. */
+/** Questions that need an answer before something is changed, and texts that are too long for their place. */
 
 import { h } from "../dom.js";
 
@@ -28,3 +28,17 @@ export const confirm = ({ title, text, yes }) =>
     document.body.append(dialog);
     dialog.showModal();
   });
+
+/** Show a whole text. @param {{title: string, text: string}} shown */
+export const showText = ({ title, text }) => {
+  const dialog = h(
+    "dialog",
+    { class: "whole-text", "aria-label": title, data: { testid: "whole-text" } },
+    h("h2", null, title),
+    h("pre", { class: "code", tabindex: "0" }, text),
+    h("form", { method: "dialog", class: "dialog-actions" }, h("button", { class: "primary" }, "Close")),
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+};

@@ -7,6 +7,7 @@
 import { h, replace, setAttribute, setText } from "../dom.js";
 import { count, counted } from "../format.js";
 import { compareSorted, rankOf } from "../types.js";
+import { fillCell, flash, listenToCells, newCell, oneStop } from "./cells.js";
 
 /**
  * `text` is null for NULL; `value` is what the column is sorted by.
@@ -16,8 +17,6 @@ import { compareSorted, rankOf } from "../types.js";
  */
 
 const PAGE_ROWS = 100;
-const MAX_CELL = 400; // characters of a cell; the whole value is in its title
-
 export class Table {
   #columns;
   #rows = [];
@@ -48,6 +47,7 @@ export class Table {
     // Who points at a row wants to read it: the order is held until the pointer is elsewhere.
     this.body.addEventListener("pointerenter", () => this.#hold());
     this.body.addEventListener("pointerleave", () => this.#release());
+    listenToCells(this.body, (cell) => this.#wholeText(cell));
   }
 
   #pager() {
@@ -150,6 +150,7 @@ export class Table {
       if (next !== element) this.body.insertBefore(element, next);
       before = element;
     });
+    oneStop(this.body);
     this.#drawFoot(rows.length, last);
   }
 
@@ -186,6 +187,14 @@ export class Table {
     if (!fresh && this.#options.flash) flash(cell);
   }
 
+  /** The name of a cell's column and its whole text. */
+  #wholeText(cell) {
+    const key = cell.parentElement.dataset.key;
+    const column = this.#columns.find((each) => each.name === cell.dataset.column);
+    const row = this.#rows.find((each, index) => this.#options.keyOf(each, index) === key);
+    return column && row ? { title: column.label ?? column.name, text: column.text(row) ?? "NULL" } : null;
+  }
+
   #drawFoot(length, last) {
     const { noun, pageRows } = this.#options;
     const from = this.#page * pageRows;
@@ -199,32 +208,3 @@ export class Table {
     this.forward.disabled = this.#page === last;
   }
 }
-
-const newCell = (column, row) => {
-  const cell = h("td", { data: { column: column.name } });
-  if (column.href?.(row)) cell.append(h("a"));
-  else if (column.tag) cell.append(h("span", { class: "tag" }));
-  return cell;
-};
-
-const fillCell = (cell, column, row, text, tone) => {
-  const classes = [column.kind === "number" && "num", column.mono && "mono", text === null && "null", tone && `tone-${tone}`];
-  setAttribute(cell, "class", classes.filter(Boolean).join(" ") || null);
-  const shown = text === null ? "NULL" : text.length > MAX_CELL ? `${text.slice(0, MAX_CELL)}…` : text;
-  const target = cell.firstElementChild ?? cell;
-  setText(target, shown);
-  if (target.tagName === "A") setAttribute(target, "href", column.href(row));
-  if (column.tag) fillTag(target, column.tag(row));
-  setAttribute(cell, "title", text !== null && text.length > 40 ? text.slice(0, 4000) : null);
-};
-
-const fillTag = (target, tag) => {
-  setAttribute(target, "class", `tag ${tag?.tone ?? ""}`.trim());
-  setAttribute(target, "data-glyph", tag?.glyph ?? "");
-};
-
-const flash = (cell) => {
-  cell.classList.remove("changed");
-  void cell.offsetWidth; // so that the animation begins again
-  cell.classList.add("changed");
-};
