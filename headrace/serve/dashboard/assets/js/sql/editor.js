@@ -30,7 +30,7 @@ import { DUCKDB_FUNCTIONS } from "./words.js";
 const COLOURS = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--info)" },
   { tag: [tags.string, tags.special(tags.string)], color: "var(--good)" },
-  { tag: [tags.number, tags.bool, tags.null], color: "var(--series-2)" },
+  { tag: [tags.number, tags.bool, tags.null], color: "var(--warn)" },
   { tag: tags.typeName, color: "var(--series-4)" },
   { tag: tags.comment, color: "var(--text-soft)", fontStyle: "italic" },
 ]);
