@@ -58,6 +58,22 @@ def test_a_subscription_begins_with_all_rows(server: Server, store: Store) -> No
     }
 
 
+def test_a_browser_that_reconnects_goes_on_where_it_stood(server: Server, history: History) -> None:
+    """It sends the address again, `after` included, and the last token as `Last-Event-ID`."""
+    with follow(server) as connection:
+        began = receive(connection, "progress")["token"]
+        turn(server, history)
+        stood = receive(connection, "progress")["token"]
+    answer = server.http.stream(
+        "GET",
+        f"/v1/views/hits/changes?after={began}",
+        headers={"Last-Event-ID": stood},
+    )
+    with answer as events:
+        lines = events.iter_lines()
+        assert [next(lines), next(lines)] == ["event: progress", f"id: {stood}"]
+
+
 @pytest.mark.parametrize(
     ("query", "token", "view", "error", "code", "status"),
     [

@@ -57,7 +57,8 @@ def _wanted(connection: HTTPConnection) -> Wanted:
     with_rows = parameters.get("snapshot", "true").lower()
     if with_rows not in ("true", "false"):
         raise UsageError(f"snapshot={with_rows[:100]!r}: write true or false")
-    after = parameters.get("after") or connection.headers.get("last-event-id") or None
+    # A browser that reconnects sends both: `after` is where it began, the header where it stood.
+    after = connection.headers.get("last-event-id") or parameters.get("after") or None
     return Wanted(
         None if after is None else Token.parse(after),
         parameters.getlist("where"),
