@@ -100,6 +100,14 @@ def test_another_page_cannot_use_the_session_of_a_browser(
         assert own.status_code == 200
 
 
+@pytest.mark.parametrize("other", ['prefs={"a":1}', "a,b=1", "y[0]=2", "na me=1", "plain"])
+def test_cookies_of_other_programs_on_the_host_end_no_session(server: Server, other: str) -> None:
+    login = httpx.post(f"{server.url}/v1/login", json={"token": TOKENS[Role.READ]}, trust_env=False)
+    cookies = f"{other}; {SESSION_COOKIE}={login.cookies[SESSION_COOKIE]}; {other}"
+    answer = httpx.get(f"{server.url}/v1/session", headers={"Cookie": cookies}, trust_env=False)
+    assert answer.status_code == 200
+
+
 @pytest.mark.parametrize("changed", ["", "x", ".", "a.b", "eyJ9.00"])
 def test_a_session_that_was_not_signed_here_is_none(server: Server, changed: str) -> None:
     cookies = {SESSION_COOKIE: changed}

@@ -14,13 +14,13 @@ What a route needs is said by the route: `needs(Role.READ)`.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 
 from fastapi import Depends, Request, WebSocket
 from fastapi.params import Depends as Dependency
 from fastapi.requests import HTTPConnection
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.serve.http.errors import Refused
@@ -192,11 +192,8 @@ def _is_open(path: str) -> bool:
 
 
 def _session_of(headers: Headers) -> str | None:
-    try:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(SESSION_COOKIE)
-    except CookieError:
-        return None
-    return None if cookie is None else cookie.value
+    # Not http.cookies, which stops at the first cookie it dislikes: others on this host set those.
+    return cookie_parser(headers.get("cookie", "")).get(SESSION_COOKIE)
 
 
 def _origins(scope: Scope, headers: Headers) -> tuple[str, ...]:
