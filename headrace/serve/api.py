@@ -68,20 +68,19 @@ def serving_api(
             queries=lambda: 0 if queries is None else queries.under_way,
         )
 
-        def app(*, loopback: bool) -> "FastAPI":
+        def app() -> "FastAPI":
             return make_app(
                 services,
                 permissions,
                 limits=Limits(requests_per_second=config.serve.max_requests_per_second),
                 max_append_bytes=config.serve.max_body_mb << 20,
                 following_limits=FollowLimits(max_subscribers=config.serve.max_subscribers),
-                loopback=loopback,
             )
 
         is_plain = config.serve.is_loopback and config.serve.tls_certificate is None
-        url = stack.enter_context(serve(app(loopback=config.serve.is_loopback), config.serve))
+        url = stack.enter_context(serve(app(), config.serve))
         # The owner's commands need neither a certificate nor a name that one was made for.
-        own = url if is_plain else stack.enter_context(serve(app(loopback=True)))
+        own = url if is_plain else stack.enter_context(serve(app()))
         stack.enter_context(publish_address(config.runtime, own, holder, token))
         if queries is not None:
             stack.callback(queries.close)  # before the server, which would wait for their answers

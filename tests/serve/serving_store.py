@@ -69,7 +69,6 @@ def serving_store(
         services,
         permissions or Permissions(grants()),
         limits=limits,
-        loopback=settings.is_loopback,
     )
     try:
         with serve(app, settings) as url:

@@ -3,6 +3,7 @@
 Method: a real server over an empty store, asked by real clients.
 """
 
+import socket
 import ssl
 import subprocess
 import time
@@ -69,6 +70,25 @@ def test_a_token_that_has_expired_is_refused(server: Server) -> None:
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_whether_it_lives_is_told_to_anyone(server: Server, path: str) -> None:
     assert httpx.get(server.url + path, trust_env=False).status_code == 200
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.0.0.2", "::1"])
+def test_this_machine_is_asked_by_its_own_names_alone(tmp_path: Path, host: str) -> None:
+    if ":" in host and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with serving_store(tmp_path, settings=ServeSettings(host=host)) as server:
+        for name in (None, "127.0.0.1", "LOCALHOST:1", "[::1]", "[::1]:80", "evil.example:80"):
+            headers = {} if name is None else {"Host": name}
+            answer = httpx.get(f"{server.url}/healthz", headers=headers, trust_env=False)
+            assert answer.status_code == (400 if name == "evil.example:80" else 200), name
 
 
 def test_a_browser_logs_in_and_out(server: Server) -> None:
@@ -154,8 +174,8 @@ def test_too_many_requests_with_one_token_are_told(tmp_path: Path) -> None:
 
 def test_a_websocket_without_permission_is_told_why(server: Server) -> None:
     url = server.url.replace("http", "ws") + "/v1/views/x/changes"
-    with connect(url, proxy=None) as socket, pytest.raises(ConnectionClosed) as closed:
-        socket.recv(timeout=5)
+    with connect(url, proxy=None) as refused, pytest.raises(ConnectionClosed) as closed:
+        refused.recv(timeout=5)
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 4401
     assert closed.value.rcvd.reason.startswith("the token is missing")

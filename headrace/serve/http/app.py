@@ -46,9 +46,8 @@ def make_app(
     limits: Limits | None = None,
     max_append_bytes: int = MAX_APPEND_BYTES,
     following_limits: FollowLimits | None = None,
-    loopback: bool = True,
 ) -> FastAPI:
-    """Return the application; `loopback`: it is served to this machine alone."""
+    """Return the application."""
     app = FastAPI(
         title="Headrace",
         version="1",
@@ -76,5 +75,5 @@ def make_app(
     app.routes.extend(dashboard_routes())
     handle_errors(app)
     app.add_middleware(BoundedBodies, max_append_bytes=max_append_bytes)
-    app.add_middleware(Guard, permissions=permissions, limits=limits, loopback=loopback)
+    app.add_middleware(Guard, permissions=permissions, limits=limits)
     return app

@@ -1,14 +1,13 @@
-"""The door: who asks, from where, how much at once. It stands before every route.
+"""The door: who asks, and how much at once. It stands before every route.
 
-1. **Host.** On loopback only requests to this machine's own name are answered: a browser would
-   otherwise let a web page in under a name that resolves to 127.0.0.1 (DNS rebinding).
-2. **Permission.** A token or, of a browser, a session (`permissions.py`). With a session, what
+1. **Permission.** A token or, of a browser, a session (`permissions.py`). With a session, what
    changes something and every WebSocket must come from a page of this server (`Origin`).
-3. **Rate.** Each token has `requests_per_second`, with a burst of as many: 429 beyond.
-4. **Room.** `max_requests` are answered at once: 503 beyond. WebSockets, and answers that stay open
+2. **Rate.** Each token has `requests_per_second`, with a burst of as many: 429 beyond.
+3. **Room.** `max_requests` are answered at once: 503 beyond. WebSockets, and answers that stay open
    as long as the asker likes, do not count here: subscriptions have a bound of their own.
 
-What a route needs is said by the route: `needs(Role.READ)`.
+Which names the server has is checked before (`listener.py`). What a route needs is said by the
+route: `needs(Role.READ)`.
 """
 
 import time
@@ -18,13 +17,13 @@ from dataclasses import dataclass
 from fastapi import Depends, Request, WebSocket
 from fastapi.params import Depends as Dependency
 from fastapi.requests import HTTPConnection
-from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.serve.http.errors import Refused
 from headrace.serve.http.permissions import Grant, Permissions, Role
+from headrace.serve.http.refusing import refuse
 
 __all__ = [
     "MAX_REQUESTS",
@@ -47,7 +46,6 @@ SESSION_COOKIE = "headrace_session"
 OPEN_PATHS = frozenset({"/healthz", "/readyz", "/v1/login", "/"})
 OPEN_PREFIX = "/assets/"
 
-_LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
 _GRANT = "headrace.grant"
 _COUNTED = "headrace.counted"
 _CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -62,7 +60,7 @@ class Limits:
 
 
 class Guard:
-    """Lets a request through, or answers it with 400, 401, 403, 429 or 503."""
+    """Lets a request through, or answers it with 401, 403, 429 or 503."""
 
     under_way = 0  # requests that are being answered
 
@@ -72,13 +70,11 @@ class Guard:
         *,
         permissions: Permissions,
         limits: Limits | None = None,
-        loopback: bool = True,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
         self._permissions = permissions
         self._limits = limits or Limits()
-        self._loopback = loopback
         self._now = now
         self._rates: dict[str, _Bucket] = {}
 
@@ -89,7 +85,7 @@ class Guard:
         try:
             scope[_GRANT] = self._check(scope)
         except Refused as refused:
-            await _refuse(scope, receive, send, refused)
+            await refuse(scope, receive, send, refused)
             return
         if scope["type"] == "websocket":
             await self._app(scope, receive, send)  # it stays open; subscriptions have their bounds
@@ -103,10 +99,6 @@ class Guard:
 
     def _check(self, scope: Scope) -> Grant | None:
         headers = Headers(scope=scope)
-        given_host = headers.get("host", "")
-        host = given_host.rpartition(":")[0] or given_host
-        if self._loopback and host not in _LOOPBACK_HOSTS:
-            raise Refused(400, "UsageError", f"host {host!r} is not served here; ask 127.0.0.1")
         grant = self._grant(scope, headers)
         if grant is None and not _is_open(scope["path"]):
             raise Refused(
@@ -201,20 +193,6 @@ def _origins(scope: Scope, headers: Headers) -> tuple[str, ...]:
     host = headers.get("host", "")
     secure = scope["scheme"] in ("https", "wss")
     return (f"https://{host}",) if secure else (f"https://{host}", f"http://{host}")
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
-    if scope["type"] == "http":
-        answer = JSONResponse(refused.body, refused.status_code, headers=refused.headers)
-        await answer(scope, receive, send)
-        return
-    # Before it is accepted, closing a WebSocket answers its request with 403 and no body; the
-    # asker would not learn why.
-    await receive()
-    await send({"type": "websocket.accept"})
-    closing: Message = {"type": "websocket.close", "code": 4000 + refused.status_code, "reason": ""}
-    closing["reason"] = refused.message.encode()[:120].decode(errors="ignore")
-    await send(closing)
 
 
 def grant_of(connection: HTTPConnection) -> Grant | None:

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from headrace.errors import EngineError
 from headrace.project.serving import ServeSettings
 from headrace.serve.http.connections import Socket, connection_class
+from headrace.serve.http.listener import Listener, bracketed
 
 __all__ = ["serve"]
 
@@ -36,7 +37,7 @@ def serve(app: ASGIApp, settings: ServeSettings | None = None) -> Iterator[str]:
     sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
     listener = _listen(settings)
     config = uvicorn.Config(
-        app,
+        Listener(app, settings),
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -70,7 +71,7 @@ def serve(app: ASGIApp, settings: ServeSettings | None = None) -> Iterator[str]:
         time.sleep(0.01)
     scheme = "http" if settings.tls_certificate is None else "https"
     try:
-        yield f"{scheme}://{_host(settings.host)}:{listener.getsockname()[1]}"
+        yield f"{scheme}://{bracketed(settings.host)}:{listener.getsockname()[1]}"
     finally:
         # Before the server waits for answers under way: those that stay open must end.
         for stop in getattr(getattr(app, "state", None), "before_stop", ()):
@@ -80,12 +81,8 @@ def serve(app: ASGIApp, settings: ServeSettings | None = None) -> Iterator[str]:
         listener.close()
 
 
-def _host(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
 def _listen(settings: ServeSettings) -> socket.socket:
-    where = f"{_host(settings.host)}:{settings.port}"
+    where = f"{bracketed(settings.host)}:{settings.port}"
     try:
         [family, kind, protocol, _, address], *_ = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM

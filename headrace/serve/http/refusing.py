@@ -1,0 +1,23 @@
+"""Refuse a request before a route has it."""
+
+from fastapi.responses import JSONResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from headrace.serve.http.errors import Refused
+
+__all__ = ["refuse"]
+
+
+async def refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
+    """Answer a request, or close a WebSocket, with the reason."""
+    if scope["type"] == "http":
+        answer = JSONResponse(refused.body, refused.status_code, headers=refused.headers)
+        await answer(scope, receive, send)
+        return
+    # Before it is accepted, closing a WebSocket answers its request with 403 and no body; the
+    # asker would not learn why.
+    await receive()
+    await send({"type": "websocket.accept"})
+    closing: Message = {"type": "websocket.close", "code": 4000 + refused.status_code, "reason": ""}
+    closing["reason"] = refused.message.encode()[:120].decode(errors="ignore")
+    await send(closing)
