@@ -16,6 +16,7 @@ import pytest
 from headrace.client import Fold
 from headrace.client.messages import parse_message
 from headrace.ledger.following import ChangeLimits, Followers
+from headrace.serve.following.leases import Leases
 from headrace.serve.http import connections
 from headrace.store.base import Store
 from headrace.store.duckdb.store import DuckDBStore
@@ -157,6 +158,21 @@ def test_a_token_is_good_after_a_restart_and_a_dead_lease_is_let_go(tmp_path: Pa
 
         eventually(none_is_left)
     store.close()
+
+
+def test_what_was_taken_over_is_let_go_once(history: History, store: Store) -> None:
+    """Subscribers came back to a view, left it, and others came, before it was to be let go."""
+    names = ("following hits", "resuming hits")
+    for name in names:
+        store.follow(name, "hits")
+    taken_over = Leases(store, "hits", resume_seconds=1.0)
+    taken_over.adopt(names)
+    taken_over.begin()
+    taken_over.end()
+    Leases(store, "hits", resume_seconds=1.0).begin()
+    taken_over.end_unless_followed()
+    with store.open() as snapshot:
+        assert sorted(snapshot.leases()) == list(names)
 
 
 def test_a_lease_that_ends_for_its_limits_costs_no_subscriber_its_place(

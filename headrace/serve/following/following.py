@@ -6,7 +6,7 @@ It belongs to the server's event loop; `close` may be called from any thread.
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
@@ -54,15 +54,15 @@ class Following:
             self._leases[view].adopt(left)
         if not self._leases:
             return None
-        timer = threading.Timer(self.limits.resume_seconds, self._let_go, [list(self._leases)])
+        timer = threading.Timer(self.limits.resume_seconds, self._let_go, [dict(self._leases)])
         timer.daemon = True
         timer.start()
         return timer
 
-    def _let_go(self, views: Sequence[str]) -> None:
-        for view in views:
+    def _let_go(self, taken_over: Mapping[str, Leases]) -> None:
+        for view, leases in taken_over.items():
             try:
-                self._leases[view].end_unless_followed()
+                leases.end_unless_followed()
             except HeadraceError as error:
                 logger.warning("%s: its changes are still kept: %s", view, error)
 

@@ -90,7 +90,8 @@ class Leases:
     def end_unless_followed(self) -> None:
         """Let go of what was taken over, if no subscriber came back."""
         with self._mutex:
-            if not self._is_followed:
+            # Once they ended, the names may be those of other leases.
+            if self._is_kept and not self._is_followed:
                 self._end()
 
     def _end(self) -> None:
