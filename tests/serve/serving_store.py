@@ -1,6 +1,6 @@
 """A server over an embedded log and a store, without an engine, for tests of the API."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +57,7 @@ def serving_store(
     limits: Limits | None = None,
     settings: ServeSettings | None = None,
     permissions: Permissions | None = None,
+    unready: Callable[[], str | None] = lambda: None,
 ) -> Iterator[Server]:
     """Serve a log and a store in a folder, with the definitions of a text."""
     settings = settings or ServeSettings()
@@ -64,7 +65,7 @@ def serving_store(
     project = parse_project({"shop.sql": sql}) if sql else Project((), ())
     commits = Commits()
     desk = StoreDesk("shop", log, store, Settings(), pipelines=list, commits=commits)
-    services = Services(desk, log, store, project=lambda: project, commits=commits)
+    services = Services(desk, log, store, project=lambda: project, commits=commits, unready=unready)
     app = make_app(
         services,
         permissions or Permissions(grants()),

@@ -72,6 +72,16 @@ def test_whether_it_lives_is_told_to_anyone(server: Server, path: str) -> None:
     assert httpx.get(server.url + path, trust_env=False).status_code == 200
 
 
+def test_which_views_are_built_is_told_to_who_may_read(tmp_path: Path) -> None:
+    with serving_store(tmp_path, unready=lambda: "still being built: salaries") as server:
+        told = [
+            httpx.get(f"{server.url}/readyz", headers=headers, trust_env=False)
+            for headers in ({}, bearer("wrong"), *(bearer(TOKENS[role]) for role in Role))
+        ]
+    assert {answer.status_code for answer in told} == {503}
+    assert ["salaries" in answer.text for answer in told] == [False, False, False, True, True]
+
+
 def has_ipv6() -> bool:
     try:
         with socket.create_server(("::1", 0), family=socket.AF_INET6):

@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from headrace.serve.http.errors import ERRORS
-from headrace.serve.http.guard import needs
+from headrace.serve.http.guard import grant_of, needs
 from headrace.serve.http.metrics import CONTENT_TYPE, Metrics
 from headrace.serve.http.permissions import Role
 from headrace.serve.http.services import full_status, services_of
@@ -28,10 +28,13 @@ async def healthz() -> dict[str, bool]:
 
 @router.get("/readyz", summary="Whether all views can be read")
 async def readyz(request: Request) -> JSONResponse:
-    """Answer 200 when every view is live, 503 with the reason before."""
+    """Answer 200 when every view is live, 503 before; who may read is told which are not."""
     reason = await run_in_threadpool(services_of(request).unready)
     if reason is None:
         return JSONResponse({"ready": True})
+    grant = grant_of(request)
+    if grant is None or not grant.role.allows(Role.READ):
+        reason = "views are being built; with a token you are told which"
     return JSONResponse({"ready": False, "reason": reason}, 503)
 
 
