@@ -6,6 +6,8 @@ Method: one row of every type, as a query's answer and as the store writes it fo
 import json
 
 import duckdb
+import pyarrow as pa
+import pytest
 
 from headrace.schema.json_rows import json_object
 from headrace.schema.types import parse_type
@@ -69,6 +71,39 @@ def test_an_interval_is_text_as_the_store_writes_it() -> None:
         query = f"SELECT INTERVAL '{span}' AS i, [i] AS many, CAST(i AS VARCHAR) AS text"
         ((one, many, text),) = answer_to_json(duckdb.sql(query).to_arrow_table())["rows"]
         assert (one, many) == (text, [text])
+
+
+def test_a_time_that_python_has_no_year_for_is_written_as_the_others_are() -> None:
+    near, far = "2026-01-01 00:00:00.5Z", "12000-02-29 23:59:59.000005Z"
+    told = {near: "2026-01-01T00:00:00.500000Z", far: "12000-02-29T23:59:59.000005Z"}
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        rows = connection.sql(
+            f"SELECT t, [t] AS many, {{'t': t, 'n': NULL::TIMESTAMPTZ}} AS one, "
+            f"MAP {{t: [t]}} AS named, t::DATE AS day "
+            f"FROM (VALUES (TIMESTAMPTZ '{near}'), ('{far}')) v(t)"
+        )
+        found = answer_to_json(rows.to_arrow_table())["rows"]
+    assert found == [
+        [text, [text], {"t": text, "n": None}, {text: [text]}, text.partition("T")[0]]
+        for text in told.values()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("days", "text"),
+    [
+        (0, "1970-01-01"),
+        (2_932_896, "9999-12-31"),
+        (2_932_897, "10000-01-01"),
+        (-719_162, "0001-01-01"),
+        (-719_163, "0000-12-31"),
+        (-719_529, "-0001-12-31"),
+    ],
+)
+def test_a_date_of_any_year_is_iso(days: int, text: str) -> None:
+    column = pa.chunked_array([pa.array([days, 10_000_000], pa.int32()).cast(pa.date32())])
+    assert answer_to_json(pa.table({"day": column}))["rows"][0] == [text]
 
 
 def test_a_table_goes_over_the_wire_as_it_is() -> None:

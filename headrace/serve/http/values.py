@@ -9,6 +9,7 @@ number in JSON is the text "nan", "inf" or "-inf", and a column of numbers takes
 import base64
 import json
 import math
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -18,6 +19,10 @@ import pyarrow as pa
 __all__ = ["ARROW", "answer_to_json", "arrow_bytes", "plain", "plain_column", "read_arrow"]
 
 ARROW = "application/vnd.apache.arrow.stream"
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_EPOCH = datetime(1970, 1, 1)
+# The calendar repeats itself after so long.
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 
 
 def answer_to_json(table: pa.Table) -> dict[str, Any]:
@@ -47,15 +52,51 @@ def plain_column(column: pa.ChunkedArray) -> list[Any]:
     type = column.type
     if pa.types.is_integer(type) or pa.types.is_string(type) or pa.types.is_boolean(type):
         return list(column.to_pylist())  # they are plain: a third of the time
-    return [plain(value) for value in _to_python(column)]
-
-
-def _to_python(column: pa.ChunkedArray) -> list[Any]:
     try:
-        return list(column.to_pylist(maps_as_pydicts="strict"))
+        return [plain(value) for value in column.to_pylist(maps_as_pydicts="strict")]
     except (OverflowError, ValueError):
-        # A window that begins in 9999 ends in a year that Python's datetime does not know.
-        return list(column.cast(pa.string()).to_pylist())
+        return [_plain_scalar(value) for value in column]
+
+
+def _plain_scalar(value: pa.Scalar) -> Any:
+    """Return a value as `plain` does, also where it holds a time that Python's have no year for.
+
+    A window that begins in 9999 ends in such a year, and so may what an expression works out.
+    """
+    try:
+        return plain(value.as_py(maps_as_pydicts="strict"))
+    except (OverflowError, ValueError):
+        return _far(value)
+
+
+def _far(value: pa.Scalar) -> Any:
+    type = value.type
+    if pa.types.is_timestamp(type):
+        seconds, fraction = divmod(value.value, _PER_SECOND[type.unit])
+        days, second = divmod(seconds, 86_400)
+        moment = _EPOCH + timedelta(0, second, fraction * 1_000_000 // _PER_SECOND[type.unit])
+        return f"{_far_date(days)}{moment.isoformat()[10:]}Z"
+    if pa.types.is_date(type):
+        return _far_date(value.value if pa.types.is_date32(type) else value.value // 86_400_000)
+    if pa.types.is_struct(type):
+        return {field.name: _plain_scalar(value[place]) for place, field in enumerate(type)}
+    if pa.types.is_map(type):
+        return {_name(_plain_scalar(key)): _plain_scalar(item) for key, item in _entries(value)}
+    if isinstance(value, pa.ListScalar):
+        return [_plain_scalar(entry) for entry in value.values]
+    return str(value)
+
+
+def _entries(value: pa.MapScalar) -> Iterator[tuple[pa.Scalar, pa.Scalar]]:
+    return ((entry[0], entry[1]) for entry in value.values)
+
+
+def _far_date(days: int) -> str:
+    """Return the date so many days after 1970-01-01, of any year, in ISO 8601."""
+    cycles, rest = divmod(days, _CYCLE_DAYS)
+    near = _EPOCH + timedelta(rest)
+    year = near.year + cycles * _CYCLE_YEARS
+    return f"{year:0{4 if year >= 0 else 5}}{near.isoformat()[4:10]}"
 
 
 def plain(value: Any) -> Any:
