@@ -16,6 +16,7 @@ import pytest
 from headrace.client import Fold
 from headrace.client.messages import parse_message
 from headrace.ledger.following import ChangeLimits, Followers
+from headrace.serve.following.hub import Hub
 from headrace.serve.following.leases import Leases
 from headrace.serve.http import connections
 from headrace.store.base import Store
@@ -247,6 +248,24 @@ def test_a_view_that_is_dropped_ends_its_subscriptions(
         last, code = closing(connection)
     assert (code, last and last["error"]) == (4409, "TokenRefused")
     assert server.get("/v1/views/hits").status_code == 404
+
+
+def test_what_was_not_foreseen_ends_the_subscriptions_of_a_view(
+    server: Server, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with follow(server) as connection:
+        receive(connection, "progress")
+        with monkeypatch.context() as patched:
+            patched.setattr(Hub, "_read", lambda *_: 1 // 0)
+            turn(server, history)
+            last, code = closing(connection)
+    assert (code, last and last["error"]) == (1011, "EngineError")
+    assert last is not None
+    assert "ZeroDivisionError" in last["message"]
+    with follow(server) as connection:  # a new hub
+        receive(connection, "progress")
+        turn(server, history)
+        receive(connection, "changes")
 
 
 def test_an_engine_that_stops_says_so(store: Store, history: History, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from headrace.errors import HeadraceError, StoreError, TokenRefused
+from headrace.errors import EngineError, HeadraceError, StoreError, TokenRefused
 from headrace.ledger.following import Page, Token
 from headrace.serve.commits import Commits
 from headrace.serve.following.leases import Leases
@@ -130,6 +130,15 @@ class Hub:
             await self._run()
         except HeadraceError as error:
             self.fail(error)
+        except Exception as error:
+            # Else its subscribers would wait for what never comes.
+            logger.exception("%s: its changes cannot be sent", self.view)
+            failure = EngineError(
+                f"view {self.view}: its changes cannot be sent ({type(error).__name__}); the "
+                f"engine's log has the details"
+            )
+            failure.__cause__ = error
+            self.fail(failure)
         finally:
             self.is_over = True
 
