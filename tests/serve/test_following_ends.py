@@ -15,7 +15,8 @@ import pytest
 
 from headrace.client import Fold
 from headrace.client.messages import parse_message
-from headrace.ledger.following import ChangeLimits, Followers
+from headrace.ledger.following import ChangeLimits, Followers, Token
+from headrace.serve.following import leases
 from headrace.serve.following.hub import Hub
 from headrace.serve.following.leases import Leases
 from headrace.serve.http import connections
@@ -174,6 +175,35 @@ def test_what_was_taken_over_is_let_go_once(history: History, store: Store) -> N
     taken_over.end_unless_followed()
     with store.open() as snapshot:
         assert sorted(snapshot.leases()) == list(names)
+
+
+def test_a_stale_token_harms_no_lease(
+    history: History,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Somebody asks with it all the time; a token of this moment is kept nevertheless."""
+    monkeypatch.setattr(leases, "_STEP_SECONDS", 0.0)
+    store.set_followers(history.epoch, Followers(limits=ChangeLimits(commits=20)), {})
+    kept = Leases(store, "hits", resume_seconds=0.0)
+    kept.begin()
+    for _ in range(40):
+        history.turn()
+        with store.open() as snapshot:
+            kept.move(snapshot.token("hits"))
+        kept.pin("stale", Token("0", "x", 0))
+    assert caplog.messages == []  # no lease has ended
+    with store.open() as snapshot:
+        recent = snapshot.token("hits")
+        assert snapshot.kept_changes()["hits"].since > recent.commit - 20
+    kept.pin("recent", recent)
+    for _ in range(18):
+        history.turn()
+        with store.open() as snapshot:
+            kept.move(snapshot.token("hits"))
+    with store.open() as snapshot:
+        assert snapshot.changes("hits", recent, max_rows=1).rows.num_rows == 1
 
 
 def test_a_lease_that_ends_for_its_limits_costs_no_subscriber_its_place(

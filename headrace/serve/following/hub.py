@@ -78,6 +78,7 @@ class Hub:
         self.view = view
         self.leases = leases
         self.ring: Ring
+        self.token: Token  # up to where it has read
         self.failure: Exception | None = None
         self.is_over = False
         self._store = store
@@ -85,7 +86,6 @@ class Hub:
         self._topics = topics
         self._pool = pool
         self._limits = limits
-        self._token: Token
         self._shapes: Counter[Shape] = Counter()
         self._added = asyncio.Event()
         self._subscribers: set[object] = set()
@@ -121,8 +121,8 @@ class Hub:
 
     async def begin(self) -> None:
         """Follow the view from the last commit on. TokenRefused: there is no such view."""
-        self._token = await self.in_thread(self.leases.begin)
-        self.ring = Ring(self._token, max_bytes=self._limits.ring_bytes)
+        self.token = await self.in_thread(self.leases.begin)
+        self.ring = Ring(self.token, max_bytes=self._limits.ring_bytes)
 
     async def run(self) -> None:
         """Read until nobody has subscribed for a while. Sets `failure` where it cannot go on."""
@@ -174,7 +174,7 @@ class Hub:
         """Add what follows to the ring; return whether that is all for now."""
         shapes = list(self._shapes)
         items, token, at_head = await self.in_thread(lambda: self._read(shapes))
-        self._token = token
+        self.token = token
         for item in items:
             self.ring.append(item)
         self._wake()
@@ -184,7 +184,7 @@ class Hub:
         with self._store.open() as snapshot:
             page = snapshot.changes(
                 self.view,
-                self._token,
+                self.token,
                 max_rows=self._limits.page_rows,
                 max_bytes=self._limits.page_bytes,
             )

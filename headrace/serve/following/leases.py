@@ -2,8 +2,9 @@
 
 - `following <view>` stands where the hub reads. While it is there, the changes behind it are.
 - `resuming <view>` stays some time behind, so that a subscriber that was cut off comes back with
-  its token. It may end when the view changes more than the limits let the store keep: the hub's own
-  place is not lost with it.
+  its token, and behind every token that is pinned. It never moves back, since what it left may be
+  gone: so no token, however old, can make it one that is too far behind. It may end when the view
+  changes more than the limits let the store keep: the hub's own place is not lost with it.
 
 Both are in the ledger under these names. What a process left behind when it died is taken over by
 the next one: `resuming` is held for as long as a subscriber may take to come back, then let go.
@@ -33,13 +34,18 @@ class Leases:
         self._resume_seconds = resume_seconds
         self._mutex = threading.Lock()  # held while the store is written
         self._places: deque[tuple[float, Token]] = deque()
+        self._pinning = threading.Lock()  # never held while the store is: the event loop takes it
         self._pinned: dict[object, Token] = {}
+        self._floor = 0  # the commit that `resuming` stands at
         self._is_kept = False
         self._is_followed = False
 
     def adopt(self, left: Collection[str]) -> None:
         """Take over the leases that another process left: only `resuming` goes on."""
         self._is_kept = f"{_RESUMING}{self._view}" in left
+        with self._store.open() as snapshot:
+            if (kept := snapshot.kept_changes().get(self._view)) is not None:
+                self._floor = kept.since  # or a little later
         self._store.unfollow(f"{_FOLLOWING}{self._view}")
 
     def begin(self) -> Token:
@@ -55,13 +61,18 @@ class Leases:
     def _keep(self, token: Token) -> None:
         self._store.follow(f"{_RESUMING}{self._view}", self._view, token)
         self._is_kept = True
+        with self._pinning:
+            self._floor = token.whole
 
     def pin(self, owner: object, token: Token | None) -> None:
-        """Keep what follows a token until its owner needs it no more (None). For any thread."""
-        if token is None:
+        """Keep what follows a token until its owner needs it no more (None). For any thread.
+
+        What is not kept any more is not kept for it either: reading tells whether it is there.
+        """
+        with self._pinning:
             self._pinned.pop(owner, None)
-        else:
-            self._pinned[owner] = token
+            if token is not None and token.whole >= self._floor:
+                self._pinned[owner] = token
 
     def move(self, token: Token) -> None:
         """Note how far the hub is. TokenTooOld: it was too slow, and changes are gone."""
@@ -75,8 +86,11 @@ class Leases:
                 left = self._places.popleft()[1]
             if left is None:
                 return
-            pinned = list(self._pinned.values())  # others pin meanwhile
-            kept = min([left, *pinned], key=lambda each: each.whole)
+            with self._pinning:
+                kept = min([left, *self._pinned.values()], key=lambda each: each.whole)
+                if kept.whole < self._floor:
+                    return  # its lease was made anew meanwhile
+                self._floor = kept.whole
             try:
                 self._store.renew(f"{_RESUMING}{self._view}", kept)
             except TokenTooOld:

@@ -83,7 +83,7 @@ class Subscription:
     async def begin(self) -> None:
         """Read what comes first. ViewNotFound, UsageError, TokenRefused, TokenTooOld."""
         # Before anything is read: what follows is kept from here on.
-        self._hub.leases.pin(self, self._hub.ring.floor if self._token is None else self._token)
+        self._hub.leases.pin(self, self._hub.token if self._token is None else self._token)
         if self._token is not None:
             self._first = await self._read_on()
             return
