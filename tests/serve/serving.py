@@ -56,13 +56,15 @@ class Server:
 
 
 @contextmanager
-def serving(store: Store, folder: Path, *, port: int = 0, **bounds: Any) -> Iterator[Server]:
+def serving(
+    store: Store, folder: Path, *, port: int = 0, max_requests: int = 64, **bounds: Any
+) -> Iterator[Server]:
     """Serve a store; `bounds` are those of subscriptions."""
     log = EmbeddedLog(folder / "log", sync=False)
     desk = StoreDesk("shop", log, store, Settings(), pipelines=list)
     commits = Commits()
     services = Services(desk, log, store, project=lambda: Project((), ()), commits=commits)
-    limits = Limits(requests_per_second=100_000)
+    limits = Limits(max_requests, requests_per_second=100_000)
     app = make_app(services, PERMISSIONS, limits=limits, following_limits=FollowLimits(**bounds))
     try:
         with serve(app, ServeSettings(port=port)) as url:

@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from headrace.log import EmbeddedLog
 from headrace.serve.http.routes import views
 from headrace.serve.http.values import ARROW, answer_to_json, read_arrow
 from headrace.serve.reading import views as reading
+from headrace.serve.reading.views import Answer, Views
 from headrace.store.base import Store
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.store.changing import History
@@ -35,6 +37,7 @@ from headrace.testing.store.samples import (
     turn_of,
 )
 from serve.serving import INGEST, READ, Server, serving
+from serve.subscribing import eventually
 from serve.values_view import TYPES, fill
 
 
@@ -335,13 +338,13 @@ def test_errors_of_a_view_are_rows_too(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def growing(tmp_path: Path) -> Iterator[tuple[Server, History]]:
+def growing(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Server, History]]:
     store: Store = DuckDBStore(tmp_path / "store.duckdb")
     history = History(store, "tumbling", random.Random(1))
     log = EmbeddedLog(tmp_path / "log", sync=False)
     log.create_topic("clicks", partitions=2)
     log.close()
-    with serving(store, tmp_path) as server:
+    with serving(store, tmp_path, max_requests=getattr(request, "param", 64)) as server:
         yield server, history
     store.close()
 
@@ -374,6 +377,41 @@ def test_a_read_waits_for_its_position(growing: tuple[Server, History]) -> None:
         each.join(20)
     assert [answer["position"] for answer in answers] == ["clicks/0@30"] * 5
     assert server.app.state.waiting_reads == 0
+
+
+@pytest.mark.parametrize("growing", [1], indirect=True)
+def test_a_read_has_a_place_among_the_requests_but_while_it_waits(
+    growing: tuple[Server, History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, history = growing
+    history.turn()
+    reads, go_on = threading.Event(), threading.Event()
+    read = Views.read
+
+    def read_slowly(*asked: Any) -> Answer:
+        reads.set()
+        assert go_on.wait(20)
+        return read(*asked)
+
+    with ThreadPoolExecutor(5) as pool:
+
+        def ask(position: str) -> "Future[httpx.Response]":
+            return pool.submit(server.get, "/v1/views/hits", params={"min_position": position})
+
+        waiting = []
+        for count in (1, 2, 3):
+            waiting.append(ask("clicks/0@20"))
+            eventually(lambda count=count: server.app.state.waiting_reads == count)
+        monkeypatch.setattr(Views, "read", read_slowly)
+        other = ask("clicks/0@10")  # the view is there already
+        assert reads.wait(20)
+        assert ask("clicks/0@10").result(20).status_code == 503
+        history.turn()
+        server.commits.note()
+        assert [each.result(20).status_code for each in waiting] == [503] * 3
+        go_on.set()
+        assert other.result(20).status_code == 200
+        assert ask("clicks/0@20").result(20).status_code == 200
 
 
 def test_a_position_that_is_not_reached_in_time_is_504(growing: tuple[Server, History]) -> None:

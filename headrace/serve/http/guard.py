@@ -3,8 +3,8 @@
 1. **Permission.** A token or, of a browser, a session (`permissions.py`). With a session, what
    changes something and every WebSocket must come from a page of this server (`Origin`).
 2. **Rate.** Each token has `requests_per_second`, with a burst of as many: 429 beyond.
-3. **Room.** `max_requests` are answered at once: 503 beyond. WebSockets, and answers that stay open
-   as long as the asker likes, do not count here: subscriptions have a bound of their own.
+3. **Room.** `max_requests` are answered at once: 503 beyond (`room.py`). WebSockets do not count
+   here: subscriptions have a bound of their own.
 
 Which names the server has is checked before (`listener.py`). What a route needs is said by the
 route: `needs(Role.READ)`.
@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headrace.serve.http.errors import Refused
 from headrace.serve.http.permissions import Grant, Permissions, Role
 from headrace.serve.http.refusing import refuse
+from headrace.serve.http.room import Place, Room
 
 __all__ = [
     "MAX_REQUESTS",
@@ -36,7 +37,6 @@ __all__ = [
     "may_follow",
     "needs",
     "session_of",
-    "stays_open",
 ]
 
 MAX_REQUESTS = 64
@@ -47,7 +47,6 @@ OPEN_PATHS = frozenset({"/healthz", "/readyz", "/v1/login", "/"})
 OPEN_PREFIX = "/assets/"
 
 _GRANT = "headrace.grant"
-_COUNTED = "headrace.counted"
 _CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -62,8 +61,6 @@ class Limits:
 class Guard:
     """Lets a request through, or answers it with 401, 403, 429 or 503."""
 
-    under_way = 0  # requests that are being answered
-
     def __init__(
         self,
         app: ASGIApp,
@@ -75,6 +72,7 @@ class Guard:
         self._app = app
         self._permissions = permissions
         self._limits = limits or Limits()
+        self._room = Room(self._limits.max_requests)
         self._now = now
         self._rates: dict[str, _Bucket] = {}
 
@@ -84,18 +82,16 @@ class Guard:
             return
         try:
             scope[_GRANT] = self._check(scope)
+            place = Place(self._room, scope)
         except Refused as refused:
             await refuse(scope, receive, send, refused)
             return
         if scope["type"] == "websocket":
-            await self._app(scope, receive, send)  # it stays open; subscriptions have their bounds
-            return
-        counted = _Counted(self)
-        scope[_COUNTED] = counted
+            place.give_back()  # it stays open; subscriptions have their bounds
         try:
             await self._app(scope, receive, send)
         finally:
-            counted.release()
+            place.give_back()
 
     def _check(self, scope: Scope) -> Grant | None:
         headers = Headers(scope=scope)
@@ -109,14 +105,6 @@ class Guard:
                 headers={"WWW-Authenticate": "Bearer"},
             )
         self._check_rate("" if grant is None else grant.name)
-        if self.under_way >= self._limits.max_requests:
-            raise Refused(
-                503,
-                "EngineBusy",
-                f"the engine answers {self._limits.max_requests} requests already, which is the "
-                f"most at once; ask again in a moment",
-                headers={"Retry-After": "1"},
-            )
         return grant
 
     def _grant(self, scope: Scope, headers: Headers) -> Grant | None:
@@ -148,19 +136,6 @@ class Guard:
                 f"or raise [serve] max_requests_per_second",
                 headers={"Retry-After": "1"},
             )
-
-
-class _Counted:
-    """One request that is being answered, until it is released."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard: Guard | None = guard
-        guard.under_way += 1
-
-    def release(self) -> None:
-        if self._guard is not None:
-            self._guard.under_way -= 1
-            self._guard = None
 
 
 @dataclass
@@ -213,12 +188,6 @@ def check_role(connection: HTTPConnection, role: Role) -> Grant:
         has = "no role" if grant is None else f"the role {grant.role}"
         raise Refused(403, "AccessDenied", f"this takes the role {role}; the token has {has}")
     return grant
-
-
-def stays_open(request: Request) -> None:
-    """Count a request no longer: its answer stays open for as long as the asker likes."""
-    counted: _Counted = request.scope[_COUNTED]
-    counted.release()
 
 
 def needs(role: Role) -> Dependency:

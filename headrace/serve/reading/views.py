@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -134,27 +135,37 @@ class Views:
         topics = self.topics.of(snapshot, standing.view, standing.version)
         return position_of(standing.position, lambda stream: topics.get(stream, stream))
 
-    async def wait_for(self, name: str, wanted: Position, *, timeout_s: float) -> None:
-        """Return when a view covers a position. ViewNotFound, UsageError, NotYet."""
+    async def wait_for(
+        self,
+        name: str,
+        wanted: Position,
+        *,
+        timeout_s: float,
+        waiting: AbstractContextManager[None],
+    ) -> None:
+        """Return when a view covers a position. ViewNotFound, UsageError, NotYet.
+
+        `waiting` is entered when it does not yet, and left when it does.
+        """
         view, _ = _split(name)
         deadline = time.monotonic() + timeout_s
-        is_known = False
-        while True:
-            count = self._commits.count
-            position, topics = await self._look(view, count)
-            if not is_known:
-                check = partial(self._check_known, view, position, topics, wanted)
-                await self.in_thread(check)
-                is_known = True
-            if covers(position, wanted):
-                return
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise NotYet(
-                    f"view {view} stands at {position_text(position) or 'the beginning'}, not yet "
-                    f"at {position_text(wanted)}; ask again, or wait longer with timeout_ms"
-                )
-            await self._commits.after(count, timeout_s=left)
+        count = self._commits.count
+        position, topics = await self._look(view, count)
+        await self.in_thread(partial(self._check_known, view, position, topics, wanted))
+        if covers(position, wanted):
+            return
+        with waiting:
+            while not covers(position, wanted):
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    stands = position_text(position) or "the beginning"
+                    raise NotYet(
+                        f"view {view} stands at {stands}, not yet at {position_text(wanted)}; ask "
+                        f"again, or wait longer with timeout_ms"
+                    )
+                await self._commits.after(count, timeout_s=left)
+                count = self._commits.count
+                position, _ = await self._look(view, count)
 
     def _look(self, view: str, count: int) -> "asyncio.Future[_Looked]":
         """Look where a view stands after so many commits; once for all who wait."""

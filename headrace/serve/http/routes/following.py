@@ -26,8 +26,9 @@ from headrace.serve.following.messages import Message
 from headrace.serve.following.subscription import Subscription, TooSlow, Wanted
 from headrace.serve.http.connections import drop_of, sending_texts
 from headrace.serve.http.errors import ERRORS, Refused
-from headrace.serve.http.guard import may_follow, needs, stays_open
+from headrace.serve.http.guard import may_follow, needs
 from headrace.serve.http.permissions import Role
+from headrace.serve.http.room import stays_open
 
 __all__ = ["router"]
 

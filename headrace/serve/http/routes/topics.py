@@ -15,9 +15,10 @@ from headrace.log.base import Log, Partition, Range
 from headrace.model.definitions import Project
 from headrace.serve.finding import find_topic
 from headrace.serve.http.errors import ERRORS, Refused
-from headrace.serve.http.guard import may_follow, needs, stays_open
+from headrace.serve.http.guard import may_follow, needs
 from headrace.serve.http.ingesting import Ingesting, body_kind
 from headrace.serve.http.permissions import Role
+from headrace.serve.http.room import stays_open
 from headrace.serve.http.routes.topic_examples import APPENDED, BODIES, RECORDS
 from headrace.serve.http.services import services_of
 from headrace.serve.http.stopping import stopping_of

@@ -1,5 +1,7 @@
 """Rows of views, and of their errors, at the commit that the answer names."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -7,8 +9,9 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from headrace.serve.http.errors import ERRORS, Refused
-from headrace.serve.http.guard import needs, stays_open
+from headrace.serve.http.guard import needs
 from headrace.serve.http.permissions import Role
+from headrace.serve.http.room import waiting
 from headrace.serve.http.values import ARROW
 from headrace.serve.reading.asked import DEFAULT_LIMIT, MAX_LIMIT
 from headrace.serve.reading.formats import CSV, encode, format_of, headers_of
@@ -100,15 +103,21 @@ async def _wait(
     request: Request, views: Views, name: str, min_position: str, timeout_s: float
 ) -> None:
     wanted = parse_position(min_position)
+    try:
+        await views.wait_for(name, wanted, timeout_s=timeout_s, waiting=_waiting_read(request))
+    except NotYet as error:
+        raise Refused(504, "EngineBusy", str(error)) from error
+
+
+@contextmanager
+def _waiting_read(request: Request) -> Iterator[None]:
     state = request.app.state
     if state.waiting_reads >= MAX_WAITING_READS:
         message = f"{MAX_WAITING_READS} reads wait for a position already; ask again in a moment"
         raise Refused(429, "EngineBusy", message, headers={"Retry-After": "1"})
-    state.waiting_reads += 1
-    stays_open(request)
-    try:
-        await views.wait_for(name, wanted, timeout_s=timeout_s)
-    except NotYet as error:
-        raise Refused(504, "EngineBusy", str(error)) from error
-    finally:
-        state.waiting_reads -= 1
+    with waiting(request):
+        state.waiting_reads += 1
+        try:
+            yield
+        finally:
+            state.waiting_reads -= 1
