@@ -112,8 +112,8 @@ def _permissions(settings: ServeSettings, token: str) -> Permissions:
     for each in settings.tokens:
         grant = Grant(each.name, Role(each.role), each.expires_us)
         grants.append(TokenGrant.of(each.token, grant))
-    anyone = None
+    certificate = None
     if settings.client_role is not None:
-        anyone = Grant("certificate", Role(settings.client_role))
+        certificate = Grant("certificate", Role(settings.client_role))
     key = hashlib.sha256(f"sessions of {token}".encode()).digest()
-    return Permissions(grants, anyone=anyone, key=key)
+    return Permissions(grants, certificate=certificate, key=key)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets import Origin
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
@@ -27,6 +28,7 @@ from headrace.serve.http.permissions import (
 )
 from headrace.serve.http.server import serve
 from serve.serving_store import EXPIRED, TOKENS, Server, bearer, grants, serving_store
+from serve.subscribing import closing
 
 READS = ["/v1/status", "/v1/definitions", "/v1/graph", "/v1/explain", "/v1/turns", "/metrics"]
 
@@ -254,7 +256,7 @@ def test_a_client_without_a_certificate_is_not_heard(tmp_path: Path, certificate
         tls_key=certificates / "server.key",
         tls_client_ca=certificates / "ca.pem",
     )
-    permissions = Permissions(grants(), anyone=Grant("certificate", Role.READ))
+    permissions = Permissions(grants(), certificate=Grant("certificate", Role.READ))
     with serving_store(tmp_path, settings=settings, permissions=permissions) as server:
         with pytest.raises(httpx.TransportError):
             httpx.get(f"{server.url}/healthz", verify=trusting(certificates), trust_env=False)
@@ -265,6 +267,28 @@ def test_a_client_without_a_certificate_is_not_heard(tmp_path: Path, certificate
             assert client.post("/v1/export", json={}).status_code == 403
             admin = client.post("/v1/export", json={}, headers=bearer(TOKENS[Role.ADMIN]))
             assert admin.status_code == 200
+            # A browser sends the certificate for whatever page asks.
+            for origin, code in [(server.url, 200), ("https://evil.example", 403), ("null", 403)]:
+                asked = client.post("/v1/sql", json={"sql": "SELECT 1"}, headers={"Origin": origin})
+                assert asked.status_code == code, origin
+        url = server.url.replace("https", "wss") + "/v1/views/x/changes"
+        for origin, code in [(server.url, 4404), ("https://evil.example", 4403)]:
+            with connect(
+                url,
+                origin=Origin(origin),
+                ssl=trusting(certificates, client=True),
+                proxy=None,
+            ) as refused:
+                assert closing(refused)[1] == code
+
+
+def test_without_a_certificate_its_role_is_not_granted(tmp_path: Path) -> None:
+    """As on the second listener, which asks for none."""
+    permissions = Permissions(grants(), certificate=Grant("certificate", Role.READ))
+    with serving_store(tmp_path, permissions=permissions) as server:
+        headers = {"X-Forwarded-Proto": "https"}
+        answer = httpx.get(f"{server.url}/v1/turns", headers=headers, trust_env=False)
+        assert answer.status_code == 401
 
 
 def test_a_certificate_that_is_none_is_told(tmp_path: Path) -> None:

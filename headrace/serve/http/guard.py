@@ -1,7 +1,8 @@
 """The door: who asks, and how much at once. It stands before every route.
 
-1. **Permission.** A token or, of a browser, a session (`permissions.py`). With a session, what
-   changes something and every WebSocket must come from a page of this server (`Origin`).
+1. **Permission.** A token, a session of a browser, or a certificate (`permissions.py`). Browsers
+   send the latter two for the pages of others too, so what comes from a page must come from one of
+   this server then (`Origin`). With a session, what changes something and every WebSocket must.
 2. **Rate.** Each token has `requests_per_second`, with a burst of as many: 429 beyond.
 3. **Room.** `max_requests` are answered at once: 503 beyond (`room.py`). WebSockets do not count
    here: subscriptions have a bound of their own.
@@ -22,6 +23,7 @@ from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.serve.http.errors import Refused
+from headrace.serve.http.listener import has_certificate
 from headrace.serve.http.permissions import Grant, Permissions, Role
 from headrace.serve.http.refusing import refuse
 from headrace.serve.http.room import Place, Room
@@ -113,10 +115,15 @@ class Guard:
             return self._permissions.of_token(token) if kind == "Bearer" else None
         session = _session_of(headers)
         found = None if session is None else self._permissions.of_session(session)
-        if found is None:
-            return self._permissions.of_anyone()
         asks_to_change = scope["type"] == "websocket" or scope["method"] in _CHANGING
-        if asks_to_change and headers.get("origin") not in _origins(scope, headers):
+        must_say_origin = found is not None and asks_to_change
+        if found is None and has_certificate(scope):
+            found = self._permissions.of_certificate()
+        if found is None:
+            return None
+        # A browser sends cookie and certificate for any page; programs say no origin.
+        origin = headers.get("origin")
+        if (must_say_origin or origin is not None) and origin not in _origins(scope, headers):
             raise Refused(
                 403,
                 "AccessDenied",

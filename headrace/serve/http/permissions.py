@@ -75,7 +75,7 @@ def _now_us() -> int:
 class Permissions:
     """All grants of a server. Safe for several threads.
 
-    `anyone` is what a connection has without a token: where TLS has checked its certificate. `key`
+    `certificate` is what a client has without a token where TLS has checked its certificate. `key`
     signs sessions; without one, those of another process are not accepted.
     """
 
@@ -83,12 +83,12 @@ class Permissions:
         self,
         tokens: Sequence[TokenGrant],
         *,
-        anyone: Grant | None = None,
+        certificate: Grant | None = None,
         key: bytes | None = None,
         now_us: Callable[[], int] = _now_us,
     ) -> None:
         self._tokens = tuple(tokens)
-        self._anyone = anyone
+        self._certificate = certificate
         self._key = key or secrets.token_bytes(32)
         self._now_us = now_us
         self._ended: dict[str, None] = {}
@@ -98,9 +98,9 @@ class Permissions:
         """Return what a token grants; None: it is unknown or has expired."""
         return self._of_digest(_digest(token))
 
-    def of_anyone(self) -> Grant | None:
-        """Return what is granted without a token, if anything."""
-        return self._anyone
+    def of_certificate(self) -> Grant | None:
+        """Return what a certificate grants without a token, if anything."""
+        return self._certificate
 
     def of_session(self, session: str) -> Grant | None:
         """Return what a session grants; None: it is none of ours, or has ended."""
