@@ -29,6 +29,9 @@ from headrace.serve.http.server import _listen, serve
 
 HALF_A_HEAD = b"GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 AUTHORIZED = {"Authorization": "Bearer t"}
+LARGE = b"GET /large HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer t\r\n\r\n"
+LARGE_BYTES = 16 << 20  # more than sockets hold
+LIMITS = Limits(max_requests=3, max_open_requests=2)
 
 
 @pytest.fixture
@@ -41,12 +44,14 @@ def release() -> Iterator[threading.Event]:
 @pytest.fixture
 def url(release: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Serve with bounds that a test can reach; requests to `/wait` wait, `/follow` sends on."""
-    quick = connection_class(head_seconds=0.5, max_waiting=8)
+    quick = connection_class(head_seconds=0.5, max_waiting=8, send_seconds=0.5)
     monkeypatch.setattr("headrace.serve.http.server.connection_class", lambda: quick)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         answer: Response = JSONResponse({} if scope["path"] == "/nothing" else {"ok": True})
-        if scope["path"] == "/wait":
+        if scope["path"] == "/large":
+            answer = Response(b"x" * LARGE_BYTES)
+        if scope["path"] in ("/wait", "/assets/wait"):
             await anyio.to_thread.run_sync(release.wait)
         if scope["path"] == "/follow":
             await send_until_hung_up(receive, send)
@@ -55,7 +60,7 @@ def url(release: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[s
         await answer(scope, receive, send)
 
     permissions = Permissions([TokenGrant.of("t", Grant("owner", Role.ADMIN))])
-    with serve(Guard(app, permissions=permissions, limits=Limits(max_requests=3))) as url:
+    with serve(Guard(app, permissions=permissions, limits=LIMITS)) as url:
         yield url
 
 
@@ -224,8 +229,64 @@ def test_a_full_server_answers_503_with_a_sentence(url: str, release: threading.
     assert ask(url).json() == {"ok": True}
 
 
+def until(url: str, path: str, code: int, headers: dict[str, str] = AUTHORIZED) -> httpx.Response:
+    """Ask until the answer is of a status."""
+    deadline = time.monotonic() + 10
+    while True:
+        answer = httpx.get(f"{url}{path}", headers=headers, trust_env=False)
+        if answer.status_code == code:
+            return answer
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_who_has_no_token_takes_no_place_of_others(url: str, release: threading.Event) -> None:
+    waits = b"GET /assets/wait HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with connected(url, waits, 20):
+        until(url, "/assets/x", 503, headers={})
+        for _ in range(5):
+            assert ask(url).json() == {"ok": True}
+        release.set()
+
+
+def test_an_answer_that_is_not_taken_is_under_way_until_it_is_cut(url: str) -> None:
+    with connected(url, LARGE, 3) as untaken:
+        until(url, "/hello", 503)
+        until(url, "/hello", 200)
+        for each in untaken:
+            with suppress(ConnectionResetError):
+                assert len(received(each)) < LARGE_BYTES
+
+
+def test_an_answer_that_is_taken_slowly_is_not_cut(url: str) -> None:
+    """It is for no reader but for one that takes nothing, however long all of it takes."""
+    with connected(url, LARGE, 1) as (slow,):
+        began, count = time.monotonic(), 0
+        while part := slow.recv(1 << 20):
+            count += len(part)
+            if count > LARGE_BYTES:
+                break
+            time.sleep(0.06)
+        assert time.monotonic() > began + 0.9
+    assert count > LARGE_BYTES  # the head too
+
+
+def test_a_websocket_that_is_refused_is_closed_at_once(url: str) -> None:
+    """What it does not answer is not waited for."""
+    upgrade = (
+        b"GET /follow HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\n"
+        b"Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+        b"Sec-WebSocket-Version: 13\r\n\r\n"
+    )
+    with connected(url, upgrade, 1) as (refused,):
+        refused.settimeout(2)
+        answer = received(refused)
+    assert answer.startswith(b"HTTP/1.1 101 ")
+    assert b"the token is missing" in answer
+
+
 def test_a_body_that_does_not_arrive_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(bodies, "OPEN_BODY_SECONDS", 0.2)
     app = FastAPI()
     app.add_middleware(bodies.BoundedBodies)
     handle_errors(app)

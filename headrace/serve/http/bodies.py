@@ -9,12 +9,20 @@ import time
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.serve.http.errors import Refused
+from headrace.serve.http.guard import is_granted
 
-__all__ = ["BODY_SECONDS", "MAX_APPEND_BYTES", "MAX_BODY_BYTES", "BoundedBodies"]
+__all__ = [
+    "BODY_SECONDS",
+    "MAX_APPEND_BYTES",
+    "MAX_BODY_BYTES",
+    "OPEN_BODY_SECONDS",
+    "BoundedBodies",
+]
 
 MAX_BODY_BYTES = 1 << 20
 MAX_APPEND_BYTES = 8 << 20
 BODY_SECONDS = 30.0
+OPEN_BODY_SECONDS = 5.0  # of who has no permission: a login is short
 _APPENDS = "/v1/topics/"
 
 
@@ -32,12 +40,13 @@ class BoundedBodies:
             return
         appends = scope["path"].startswith(_APPENDS)
         max_bytes = self._max_append_bytes if appends else MAX_BODY_BYTES
-        await self._app(scope, _bounded(receive, max_bytes), send)
+        seconds = BODY_SECONDS if is_granted(scope) else OPEN_BODY_SECONDS
+        await self._app(scope, _bounded(receive, max_bytes, seconds), send)
 
 
-def _bounded(receive: Receive, max_bytes: int) -> Receive:
+def _bounded(receive: Receive, max_bytes: int, seconds: float) -> Receive:
     received, ended = 0, False
-    deadline = time.monotonic() + BODY_SECONDS
+    deadline = time.monotonic() + seconds
 
     async def receive_bounded() -> Message:
         nonlocal received, ended

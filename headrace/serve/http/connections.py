@@ -1,12 +1,15 @@
-"""Connections that send no request are closed, so that they take nobody's place.
+"""Connections that send no request, or take no answer, are closed: they take nobody's place.
 
 Promises:
 - A connection that has not sent the whole head of a request HEAD_SECONDS after it was opened, or
-  after its last request was answered, is closed. What it sends in between gives it no more time.
+  after it took the answer to its last one, is closed. What it sends in between gives it no more
+  time.
 - At most MAX_WAITING connections wait like that: one more closes the one that waited longest. A
   client that asks at once is served, however many others only hold a connection open.
 - A head has at most MAX_HEAD_BYTES, and so have fields that follow a body. A connection that sends
   more is closed.
+- One that takes fewer than MIN_TAKEN_BYTES of an answer in SEND_SECONDS is closed, however the
+  answer is made. Until an answer is taken, but for what a socket holds, its request is under way.
 - One that does not take what it is sent can be dropped (`drop_of`): it is told why, should it read
   again within DROP_SECONDS, and is closed then whether it did or not.
 Requests under way are bounded elsewhere (`guard.py`), once it is known who asks.
@@ -34,25 +37,37 @@ __all__ = [
     "connection_class",
     "drop_of",
     "sending_texts",
+    "taken",
 ]
 
 HEAD_SECONDS = 5.0
 MAX_HEAD_BYTES = 64 << 10
 MAX_WAITING = 256
+# Longer than what sends message after message waits for each, and then for a connection it drops.
+SEND_SECONDS = 20.0
+MIN_TAKEN_BYTES = 16 << 10
 DROP_SECONDS = 5.0
 
-#: Ends a connection that takes nothing: the last text it is sent, and how a WebSocket is closed.
+#: Ends a connection that takes nothing: the last text it is sent, if any, and how a WebSocket is
+#: closed.
 Drop = Callable[[str, int, str], None]
 _DROP = "headrace.drop"
 #: Sends texts to a WebSocket, each as a frame. TimeoutError: it takes nothing for so many seconds.
 SendTexts = Callable[[Sequence[bytes], float], Awaitable[None]]
 _SEND_TEXTS = "headrace.send_texts"
+_TAKEN = "headrace.taken"
 
 
 def drop_of(scope: Scope) -> Drop:
     """Return what drops the connection of a request or a WebSocket."""
     found: Drop = scope[_DROP]
     return found
+
+
+async def taken(scope: Scope) -> None:
+    """Return when the client has taken all but what a socket holds of its answer, or is gone."""
+    wait: Callable[[], Awaitable[None]] = scope[_TAKEN]
+    await wait()
 
 
 def sending_texts(scope: Scope) -> SendTexts:
@@ -69,10 +84,12 @@ class Connection(HttpToolsProtocol):
 
     head_seconds: ClassVar[float]
     max_waiting: ClassVar[int]
+    send_seconds: ClassVar[float]
     waiting: ClassVar[dict["Connection", None]]  # in the order they began to wait
     _expires: asyncio.TimerHandle | None = None
     _upgraded = False  # it is a WebSocket now
     _cut: asyncio.TimerHandle | None = None
+    _sending: asyncio.TimerHandle | None = None  # while more is to be sent than a socket holds
     _has_advanced = False  # what was received last ended a head, or belongs to a body
     _head_bytes = 0  # received since then, of a head or of what may follow a body
 
@@ -103,6 +120,7 @@ class Connection(HttpToolsProtocol):
         """Begin a request."""
         super().on_message_begin()
         self.scope[_DROP] = self._drop  # type: ignore[literal-required]
+        self.scope[_TAKEN] = self.flow.drain  # type: ignore[literal-required]
 
     def on_headers_complete(self) -> None:
         """Let a request be answered whose head has come."""
@@ -122,8 +140,35 @@ class Connection(HttpToolsProtocol):
         super().on_response_complete()
         self._cycles.popleft()
         # The next request may have been sent along with the last one.
+        if not self._cycles and not self.transport.is_closing() and self._sending is None:
+            self._await_request()
+
+    def pause_writing(self) -> None:
+        """Begin to look whether the client takes what it is sent."""
+        super().pause_writing()
+        self._look_again(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Stop looking: the client has taken most of it."""
+        super().resume_writing()
+        self._stop_looking()
         if not self._cycles and not self.transport.is_closing():
             self._await_request()
+
+    def _look_again(self, unsent: int) -> None:
+        self._sending = self.loop.call_later(self.send_seconds, self._look, unsent)
+
+    def _look(self, unsent_before: int) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        if unsent > unsent_before - MIN_TAKEN_BYTES:
+            self._give_up()
+        else:
+            self._look_again(unsent)
+
+    def _stop_looking(self) -> None:
+        if self._sending is not None:
+            self._sending.cancel()
+            self._sending = None
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection over; it is no longer one that waits."""
@@ -134,6 +179,7 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._stop_waiting()
+        self._stop_looking()
         if self._cut is not None:
             self._cut.cancel()
         # Whoever sends a request while another is answered is gone for both of them.
@@ -199,7 +245,8 @@ class Socket(WebSocketsSansIOProtocol):
 
     def _drop(self, last: str, code: int, reason: str) -> None:
         if not self.transport.is_closing() and not self.close_sent:
-            self.conn.send_text(last.encode())
+            if last:
+                self.conn.send_text(last.encode())
             self.conn.send_close(code, reason)
             self.transport.write(b"".join(self.conn.data_to_send()))
             self.close_sent = True
@@ -213,8 +260,16 @@ def _close(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport) -> asy
 
 
 def connection_class(
-    *, head_seconds: float = HEAD_SECONDS, max_waiting: int = MAX_WAITING
+    *,
+    head_seconds: float = HEAD_SECONDS,
+    max_waiting: int = MAX_WAITING,
+    send_seconds: float = SEND_SECONDS,
 ) -> type[Connection]:
     """Return the class of one server's connections."""
-    bounds = {"head_seconds": head_seconds, "max_waiting": max_waiting, "waiting": {}}
+    bounds = {
+        "head_seconds": head_seconds,
+        "max_waiting": max_waiting,
+        "send_seconds": send_seconds,
+        "waiting": {},
+    }
     return type("ServedConnection", (Connection,), bounds)

@@ -4,8 +4,9 @@
    send the latter two for the pages of others too, so what comes from a page must come from one of
    this server then (`Origin`). With a session, what changes something and every WebSocket must.
 2. **Rate.** Each token has `requests_per_second`, with a burst of as many: 429 beyond.
-3. **Room.** `max_requests` are answered at once: 503 beyond (`room.py`). WebSockets do not count
-   here: subscriptions have a bound of their own.
+3. **Room.** `max_requests` are answered at once: 503 beyond (`room.py`). Those who need no
+   permission and have none get `max_open_requests` of their own. WebSockets do not count here:
+   subscriptions have a bound of their own.
 
 Which names the server has is checked before (`listener.py`). What a route needs is said by the
 route: `needs(Role.READ)`.
@@ -22,10 +23,11 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headrace.serve.http.connections import taken
 from headrace.serve.http.errors import Refused
 from headrace.serve.http.listener import has_certificate
 from headrace.serve.http.permissions import Grant, Permissions, Role
-from headrace.serve.http.refusing import refuse
+from headrace.serve.http.refusing import drop, refuse
 from headrace.serve.http.room import Place, Room
 
 __all__ = [
@@ -36,12 +38,14 @@ __all__ = [
     "Limits",
     "check_role",
     "grant_of",
+    "is_granted",
     "may_follow",
     "needs",
     "session_of",
 ]
 
 MAX_REQUESTS = 64
+MAX_OPEN_REQUESTS = 16  # of those who have no permission
 REQUESTS_PER_SECOND = 1_000
 SESSION_COOKIE = "headrace_session"
 #: What needs no permission: it says nothing about the project.
@@ -57,6 +61,7 @@ class Limits:
     """How much is answered at once, and how much of one token."""
 
     max_requests: int = MAX_REQUESTS
+    max_open_requests: int = MAX_OPEN_REQUESTS
     requests_per_second: int = REQUESTS_PER_SECOND
 
 
@@ -75,6 +80,7 @@ class Guard:
         self._permissions = permissions
         self._limits = limits or Limits()
         self._room = Room(self._limits.max_requests)
+        self._open_room = Room(self._limits.max_open_requests)
         self._now = now
         self._rates: dict[str, _Bucket] = {}
 
@@ -84,7 +90,7 @@ class Guard:
             return
         try:
             scope[_GRANT] = self._check(scope)
-            place = Place(self._room, scope)
+            place = Place(self._open_room if scope[_GRANT] is None else self._room, scope)
         except Refused as refused:
             await refuse(scope, receive, send, refused)
             return
@@ -92,6 +98,8 @@ class Guard:
             place.give_back()  # it stays open; subscriptions have their bounds
         try:
             await self._app(scope, receive, send)
+            if scope["type"] == "http":
+                await taken(scope)
         finally:
             place.give_back()
 
@@ -183,6 +191,11 @@ def grant_of(connection: HTTPConnection) -> Grant | None:
     return grant
 
 
+def is_granted(scope: Scope) -> bool:
+    """Whether who asks has any permission."""
+    return scope.get(_GRANT) is not None
+
+
 def session_of(connection: HTTPConnection) -> str | None:
     """Return the session of a browser."""
     return _session_of(Headers(scope=connection.scope))
@@ -213,6 +226,6 @@ async def may_follow(websocket: WebSocket) -> bool:
     try:
         check_role(websocket, Role.READ)
     except Refused as refused:
-        await websocket.close(4000 + refused.status_code, refused.message[:120])
+        drop(websocket.scope, refused)
         return False
     return True

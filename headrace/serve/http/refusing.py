@@ -1,11 +1,12 @@
 """Refuse a request before a route has it."""
 
 from fastapi.responses import JSONResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
+from headrace.serve.http.connections import drop_of
 from headrace.serve.http.errors import Refused
 
-__all__ = ["refuse"]
+__all__ = ["drop", "refuse"]
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
@@ -18,6 +19,10 @@ async def refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) -
     # asker would not learn why.
     await receive()
     await send({"type": "websocket.accept"})
-    closing: Message = {"type": "websocket.close", "code": 4000 + refused.status_code, "reason": ""}
-    closing["reason"] = refused.message.encode()[:120].decode(errors="ignore")
-    await send(closing)
+    drop(scope, refused)
+
+
+def drop(scope: Scope, refused: Refused) -> None:
+    """Close a WebSocket that was accepted, at once: that it agrees is not waited for."""
+    reason = refused.message.encode()[:120].decode(errors="ignore")
+    drop_of(scope)("", 4000 + refused.status_code, reason)
