@@ -57,7 +57,13 @@ class Server:
 
 @contextmanager
 def serving(
-    store: Store, folder: Path, *, port: int = 0, max_requests: int = 64, **bounds: Any
+    store: Store,
+    folder: Path,
+    *,
+    port: int = 0,
+    max_requests: int = 64,
+    permissions: Permissions = PERMISSIONS,
+    **bounds: Any,
 ) -> Iterator[Server]:
     """Serve a store; `bounds` are those of subscriptions."""
     log = EmbeddedLog(folder / "log", sync=False)
@@ -65,7 +71,7 @@ def serving(
     commits = Commits()
     services = Services(desk, log, store, project=lambda: Project((), ()), commits=commits)
     limits = Limits(max_requests, requests_per_second=100_000)
-    app = make_app(services, PERMISSIONS, limits=limits, following_limits=FollowLimits(**bounds))
+    app = make_app(services, permissions, limits=limits, following_limits=FollowLimits(**bounds))
     try:
         with serve(app, ServeSettings(port=port)) as url:
             server = Server(url, commits, app)

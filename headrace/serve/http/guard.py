@@ -13,7 +13,7 @@ route: `needs(Role.READ)`.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from fastapi import Depends, Request, WebSocket
@@ -41,6 +41,7 @@ __all__ = [
     "is_granted",
     "may_follow",
     "needs",
+    "permission_ends",
     "session_of",
 ]
 
@@ -53,6 +54,7 @@ OPEN_PATHS = frozenset({"/healthz", "/readyz", "/v1/login", "/"})
 OPEN_PREFIX = "/assets/"
 
 _GRANT = "headrace.grant"
+_ENDS = "headrace.permission_ends"
 _CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -90,6 +92,7 @@ class Guard:
             return
         try:
             scope[_GRANT] = self._check(scope)
+            scope[_ENDS] = self._ends
             place = Place(self._open_room if scope[_GRANT] is None else self._room, scope)
         except Refused as refused:
             await refuse(scope, receive, send, refused)
@@ -104,8 +107,7 @@ class Guard:
             place.give_back()
 
     def _check(self, scope: Scope) -> Grant | None:
-        headers = Headers(scope=scope)
-        grant = self._grant(scope, headers)
+        grant = self._grant(scope)
         if grant is None and not _is_open(scope["path"]):
             raise Refused(
                 401,
@@ -117,7 +119,20 @@ class Guard:
         self._check_rate("" if grant is None else grant.name)
         return grant
 
-    def _grant(self, scope: Scope, headers: Headers) -> Grant | None:
+    async def _ends(self, scope: Scope) -> Refused:
+        while True:
+            logouts = self._permissions.logouts
+            grant = self._grant(scope)
+            if grant is None:
+                return Refused(
+                    401,
+                    "AccessDenied",
+                    "the token has expired, or its session was logged out; come back with another",
+                )
+            await self._permissions.changed(grant, logouts)
+
+    def _grant(self, scope: Scope) -> Grant | None:
+        headers = Headers(scope=scope)
         if (given := headers.get("authorization")) is not None:
             kind, _, token = given.partition(" ")
             return self._permissions.of_token(token) if kind == "Bearer" else None
@@ -189,6 +204,12 @@ def grant_of(connection: HTTPConnection) -> Grant | None:
     """Return who asks; None only where no permission is needed."""
     grant: Grant | None = connection.scope.get(_GRANT)
     return grant
+
+
+async def permission_ends(scope: Scope) -> Refused:
+    """Wait until who asked has no permission any more; return what answers that stay open say."""
+    wait: Callable[[Scope], Awaitable[Refused]] = scope[_ENDS]
+    return await wait(scope)
 
 
 def is_granted(scope: Scope) -> bool:

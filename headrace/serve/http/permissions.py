@@ -11,6 +11,7 @@ Promises:
   restart of the engine, and ends with its token, which cannot be had from it.
 - A session that is logged out is not accepted again by this process. (Of MAX_ENDED the oldest is
   forgotten; the browser has none of them any more.)
+- What was granted may end while an answer is open; `changed` says when to look again.
 """
 
 import base64
@@ -24,10 +25,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from headrace.serve.commits import Commits
+
 __all__ = ["SESSION_SECONDS", "Grant", "Permissions", "Role", "TokenGrant"]
 
 SESSION_SECONDS = 7 * 24 * 3600
 MAX_ENDED = 10_000
+_LOOK_SECONDS = 60.0  # clocks are set, and machines sleep
 
 
 class Role(StrEnum):
@@ -92,6 +96,7 @@ class Permissions:
         self._key = key or secrets.token_bytes(32)
         self._now_us = now_us
         self._ended: dict[str, None] = {}
+        self._logouts = Commits()
         self._mutex = threading.Lock()
 
     def of_token(self, token: str) -> Grant | None:
@@ -136,6 +141,19 @@ class Permissions:
             while len(self._ended) >= MAX_ENDED:
                 del self._ended[next(iter(self._ended))]
             self._ended[session] = None
+        self._logouts.note()
+
+    @property
+    def logouts(self) -> int:
+        """How many sessions were logged out."""
+        return self._logouts.count
+
+    async def changed(self, grant: Grant, logouts: int) -> None:
+        """Wait until a grant may have ended: it expires, or more sessions than these logged out."""
+        seconds = _LOOK_SECONDS
+        if grant.expires_us is not None:
+            seconds = min(seconds, max(0, grant.expires_us - self._now_us()) / 1_000_000)
+        await self._logouts.after(logouts, timeout_s=seconds)
 
     def _of_digest(self, digest: bytes) -> Grant | None:
         found = None

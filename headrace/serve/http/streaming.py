@@ -1,8 +1,9 @@
 """Answers that stay open: messages as events of a server (SSE) or by WebSocket.
 
 Promises:
-- They end when the messages do, when the client hangs up or sends what it should not, and when the
-  server stops: SSE at the end of an event, a WebSocket with code 1012.
+- They end when the messages do, when the client hangs up or sends what it should not, when its
+  permission ends, and when the server stops: SSE at the end of an event, a WebSocket with code
+  1012.
 - A client that has not taken a message after `send_seconds` is told `TooSlow` and dropped.
 - What ends the messages early is told as a last one: `{"type": "error", "error", "message"}`.
 """
@@ -20,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 from headrace.errors import HeadraceError
 from headrace.serve.http.connections import drop_of
 from headrace.serve.http.errors import Refused, status_of
+from headrace.serve.http.guard import permission_ends
 from headrace.serve.http.stopping import Stopping
 
 __all__ = ["EVENTS", "EventStream", "Told", "refuse_socket", "send_to_socket"]
@@ -83,6 +85,10 @@ class EventStream(Response):
             except HeadraceError as error:
                 await send_event(_event("error", None, _error(type(error).__name__, str(error))))
 
+        async def has_ended() -> str:
+            refused = await permission_ends(scope)
+            return _event("error", None, _error(refused.error, refused.message))
+
         async def hung_up() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
@@ -92,8 +98,10 @@ class EventStream(Response):
                 start = {"status": self.status_code, "headers": self.raw_headers}
                 await send({"type": "http.response.start", **start})
                 try:
-                    await _first_of(send_all(), hung_up(), self._stopping.wait())
-                    await send_event("")
+                    last = await _first_of(
+                        send_all(), hung_up(), self._stopping.wait(), has_ended()
+                    )
+                    await send_event(last or "")
                     await send({"type": "http.response.body", "body": b"", "more_body": False})
                 except TimeoutError:
                     drop_of(scope)(_event("error", None, _too_slow()), NOT_TAKEN, "")
@@ -127,6 +135,9 @@ async def send_to_socket(
             return None
         return websocket.close(NOT_OURS, "a follower sends nothing; everything is in the request")
 
+    async def has_ended() -> Awaitable[None] | None:
+        return refuse_socket(websocket, await permission_ends(websocket.scope))
+
     async def stops() -> Awaitable[None] | None:
         await stopping.wait()
         return websocket.close(STOPS, "the engine stops; ask again when it is back")
@@ -134,7 +145,7 @@ async def send_to_socket(
     with place:
         async with aclosing(messages):
             try:
-                closing = await _first_of(send_all(), spoke(), stops())
+                closing = await _first_of(send_all(), spoke(), stops(), has_ended())
                 if closing is not None:
                     async with asyncio.timeout(send_seconds):
                         await closing

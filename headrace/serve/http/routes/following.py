@@ -26,7 +26,7 @@ from headrace.serve.following.messages import Message
 from headrace.serve.following.subscription import Subscription, TooSlow, Wanted
 from headrace.serve.http.connections import drop_of, sending_texts
 from headrace.serve.http.errors import ERRORS, Refused
-from headrace.serve.http.guard import may_follow, needs
+from headrace.serve.http.guard import may_follow, needs, permission_ends
 from headrace.serve.http.permissions import Role
 from headrace.serve.http.room import stays_open
 
@@ -122,7 +122,7 @@ async def follow(websocket: WebSocket, name: str) -> None:
     except Stopping:
         last, code = None, RESTARTS
     if code is not None:
-        await _end(websocket, last, code)
+        await _end(websocket, last, code, following.limits.drain_seconds)
 
 
 async def _until_frame(
@@ -135,11 +135,15 @@ async def _until_frame(
         await send_texts([each.data for each in found], drain_seconds)
 
     sending = asyncio.create_task(_send_all(subscription, send, websocket.scope, drain_seconds))
+    ending = asyncio.create_task(permission_ends(websocket.scope))
     receiving = asyncio.create_task(websocket.receive())
     try:
-        await asyncio.wait((sending, receiving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((sending, ending, receiving), return_when=asyncio.FIRST_COMPLETED)
         if sending.done():
             return sending.result()
+        if ending.done():
+            refused = ending.result()
+            return messages.error(refused.error, refused.message), 4000 + refused.status_code
         if receiving.result()["type"] == "websocket.disconnect":
             return None, None
         said = "a subscription takes no messages from its client; ask by HTTP"
@@ -147,16 +151,20 @@ async def _until_frame(
     except WebSocketDisconnect:
         return None, None
     finally:
-        for task in (sending, receiving):
+        for task in (sending, ending, receiving):
             task.cancel()
-        await asyncio.gather(sending, receiving, return_exceptions=True)
+        await asyncio.gather(sending, ending, receiving, return_exceptions=True)
 
 
-async def _end(websocket: WebSocket, last: Message | None, code: int) -> None:
+async def _end(websocket: WebSocket, last: Message | None, code: int, drain_seconds: float) -> None:
+    text = "" if last is None else last.data.decode()
     try:
-        if last is not None:
-            await websocket.send_text(last.data.decode())
-        await websocket.close(code)
+        async with asyncio.timeout(drain_seconds):
+            if text:
+                await websocket.send_text(text)
+            await websocket.close(code)
+    except TimeoutError:
+        drop_of(websocket.scope)(text, code, "")
     except (WebSocketDisconnect, RuntimeError):
         pass  # it is closed already: by the client, or dropped
 
@@ -213,15 +221,24 @@ class _EventStream(Response):
             sending = asyncio.create_task(
                 _send_all(self._subscription, send_events, scope, self._drain_seconds)
             )
+            ending = asyncio.create_task(permission_ends(scope))
             leaving = asyncio.create_task(wait_until_left())
             try:
-                await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((sending, ending, leaving), return_when=asyncio.FIRST_COMPLETED)
+                last: Message | None = None
                 if sending.done():
                     last, _ = sending.result()
-                    if last is not None:
+                elif ending.done():
+                    refused = ending.result()
+                    last = messages.error(refused.error, refused.message)
+                if last is not None:
+                    try:
                         await send_events([last])
+                    except TimeoutError:
+                        drop_of(scope)(last.event.decode(), 0, "")
+                if not leaving.done():
                     await send({"type": "http.response.body", "body": b""})
             finally:
-                for task in (sending, leaving):
+                for task in (sending, ending, leaving):
                     task.cancel()
-                await asyncio.gather(sending, leaving, return_exceptions=True)
+                await asyncio.gather(sending, ending, leaving, return_exceptions=True)
