@@ -17,14 +17,12 @@ from headrace.serve.following.hub import FollowLimits
 from headrace.serve.http.app import make_app
 from headrace.serve.http.guard import Limits
 from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
-from headrace.serve.http.server import serve
+from headrace.serve.http.server import serve_at
 from headrace.serve.http.services import Services
 from headrace.serve.lock import Holder, owner_token, publish_address
 from headrace.serve.queries.pool import QueryPool
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
-
     from headrace.serve.process import Served
 
 __all__ = ["serving_api"]
@@ -68,23 +66,22 @@ def serving_api(
             queries=lambda: 0 if queries is None else queries.under_way,
         )
 
-        def app() -> "FastAPI":
-            return make_app(
-                services,
-                permissions,
-                limits=Limits(requests_per_second=config.serve.max_requests_per_second),
-                max_append_bytes=config.serve.max_body_mb << 20,
-                following_limits=FollowLimits(max_subscribers=config.serve.max_subscribers),
-            )
-
-        is_plain = config.serve.is_loopback and config.serve.tls_certificate is None
-        url = stack.enter_context(serve(app(), config.serve))
-        # The owner's commands need neither a certificate nor a name that one was made for.
-        own = url if is_plain else stack.enter_context(serve(app()))
-        stack.enter_context(publish_address(config.runtime, own, holder, token))
+        app = make_app(
+            services,
+            permissions,
+            limits=Limits(requests_per_second=config.serve.max_requests_per_second),
+            max_append_bytes=config.serve.max_body_mb << 20,
+            following_limits=FollowLimits(max_subscribers=config.serve.max_subscribers),
+        )
+        places = [config.serve]
+        if not config.serve.is_loopback or config.serve.tls_certificate is not None:
+            # The owner's commands need neither a certificate nor a name that one was made for.
+            places.append(ServeSettings())
+        urls = stack.enter_context(serve_at(app, *places))
+        stack.enter_context(publish_address(config.runtime, urls[-1], holder, token))
         if queries is not None:
             stack.callback(queries.close)  # before the server, which would wait for their answers
-        yield url
+        yield urls[0]
 
 
 def _make_desk(

@@ -17,7 +17,7 @@ from headrace.serve.following.hub import FollowLimits
 from headrace.serve.http.app import make_app
 from headrace.serve.http.guard import Limits
 from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
-from headrace.serve.http.server import serve
+from headrace.serve.http.server import serve_at
 from headrace.serve.http.services import Services
 from headrace.store.base import Store
 
@@ -34,8 +34,9 @@ PERMISSIONS = Permissions(
 class Server:
     """A served store; tell it of commits with `commits.note()`."""
 
-    def __init__(self, url: str, commits: Commits, app: Any) -> None:
+    def __init__(self, url: str, other_url: str, commits: Commits, app: Any) -> None:
         self.url = url
+        self.other_url = other_url
         self.commits = commits
         self.app = app
         self.http = httpx.Client(
@@ -73,8 +74,9 @@ def serving(
     limits = Limits(max_requests, requests_per_second=100_000)
     app = make_app(services, permissions, limits=limits, following_limits=FollowLimits(**bounds))
     try:
-        with serve(app, ServeSettings(port=port)) as url:
-            server = Server(url, commits, app)
+        # A second listener, as there is with TLS.
+        with serve_at(app, ServeSettings(port=port), ServeSettings()) as (url, other_url):
+            server = Server(url, other_url, commits, app)
             yield server
             server.http.close()
     finally:

@@ -139,10 +139,17 @@ class EventSubscriber(Subscriber):
 
 
 def follow(
-    server: Server, query: str = "", *, token: str = READ, view: str = "hits", **others: Any
+    server: Server,
+    query: str = "",
+    *,
+    token: str = READ,
+    view: str = "hits",
+    url: str | None = None,
+    **others: Any,
 ) -> ClientConnection:
+    socket_url = (url or server.url).replace("http", "ws", 1)
     return connect(
-        f"{server.socket_url}/v1/views/{view}/changes{query}",
+        f"{socket_url}/v1/views/{view}/changes{query}",
         additional_headers={"Authorization": f"Bearer {token}", **others.pop("headers", {})},
         proxy=None,
         compression=None,
@@ -178,6 +185,17 @@ def eventually(holds: Callable[[], bool]) -> None:
 def turn(server: Server, history: History) -> None:
     history.turn()
     server.commits.note()
+
+
+def progress_after_turn(
+    connection: ClientConnection, server: Server, history: History
+) -> dict[str, Any]:
+    """Take a turn, and return the progress that has it; it may have changed no row."""
+    turn(server, history)
+    commit, _ = shown(history.store)
+    while (found := receive(connection, "progress"))["commit"] < commit:
+        pass
+    return found
 
 
 def many_records(history: History, count: int, text: str) -> list[str]:

@@ -26,6 +26,7 @@ from serve.subscribing import (
     folded,
     follow,
     many_records,
+    progress_after_turn,
     receive,
     shown,
     turn,
@@ -62,8 +63,7 @@ def test_a_browser_that_reconnects_goes_on_where_it_stood(server: Server, histor
     """It sends the address again, `after` included, and the last token as `Last-Event-ID`."""
     with follow(server) as connection:
         began = receive(connection, "progress")["token"]
-        turn(server, history)
-        stood = receive(connection, "progress")["token"]
+        stood = progress_after_turn(connection, server, history)["token"]
     answer = server.http.stream(
         "GET",
         f"/v1/views/hits/changes?after={began}",

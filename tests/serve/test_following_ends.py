@@ -32,6 +32,7 @@ from serve.subscribing import (
     folded,
     follow,
     many_records,
+    progress_after_turn,
     receive,
     shown,
     turn,
@@ -122,6 +123,21 @@ def test_changes_are_let_go_when_nobody_came_back(
         last, code = closing(connection)
     assert (code, last and last["error"]) == (4409, "TokenTooOld")
     assert server.get(f"/v1/views/hits/changes?after={token}").status_code == 410
+
+
+def test_who_leaves_by_one_address_ends_nothing_at_another(
+    history: History, start: Callable[..., Server]
+) -> None:
+    server = start(resume_seconds=0.2, progress_seconds=0.1)
+    with follow(server) as connection:
+        receive(connection, "progress")
+        with follow(server, url=server.other_url) as other:
+            receive(other, "progress")
+            assert server.app.state.following.subscribers == 2
+        eventually(lambda: server.app.state.following.subscribers == 1)
+        began = time.monotonic()
+        while time.monotonic() < began + 0.6:  # it is let go in 0.2 s if nobody follows
+            progress_after_turn(connection, server, history)
 
 
 def test_a_token_is_good_after_a_restart_and_a_dead_lease_is_let_go(tmp_path: Path) -> None:
@@ -293,9 +309,7 @@ def test_what_was_not_foreseen_ends_the_subscriptions_of_a_view(
     assert last is not None
     assert "ZeroDivisionError" in last["message"]
     with follow(server) as connection:  # a new hub
-        receive(connection, "progress")
-        turn(server, history)
-        receive(connection, "changes")
+        progress_after_turn(connection, server, history)
 
 
 def test_an_engine_that_stops_says_so(store: Store, history: History, tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """Run an ASGI app in a thread of its own, on loopback unless the settings say otherwise."""
 
+import asyncio
 import logging
 import socket
 import ssl
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -17,7 +19,7 @@ from headrace.project.serving import ServeSettings
 from headrace.serve.http.connections import Socket, connection_class
 from headrace.serve.http.listener import Listener, bracketed
 
-__all__ = ["serve"]
+__all__ = ["serve", "serve_at"]
 
 MAX_FRAME_BYTES = 4_096  # from a client, which has nothing to say
 _START_SECONDS = 10.0
@@ -28,14 +30,52 @@ _SWITCH_SECONDS = 0.0005
 
 @contextmanager
 def serve(app: ASGIApp, settings: ServeSettings | None = None) -> Iterator[str]:
-    """Serve and yield the URL. EngineError: the address is taken, or a certificate unreadable.
+    """Serve and yield the URL. EngineError: the address is taken, or a certificate unreadable."""
+    with serve_at(app, settings or ServeSettings()) as [url]:
+        yield url
+
+
+@contextmanager
+def serve_at(app: ASGIApp, *places: ServeSettings) -> Iterator[list[str]]:
+    """Serve at several addresses, from one event loop, and yield their URLs. EngineError.
 
     What is in `app.state.before_stop` is called when the server is about to stop.
     """
-    settings = settings or ServeSettings()
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
-    listener = _listen(settings)
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(_listen(place)) for place in places]
+        servers = [uvicorn.Server(_config(app, place)) for place in places]
+        work = partial(_run, list(zip(servers, listeners, strict=True)))
+        thread = threading.Thread(target=work, name="serve", daemon=True)
+        thread.start()
+        deadline = time.monotonic() + _START_SECONDS
+        while not all(server.started for server in servers):
+            if not thread.is_alive() or time.monotonic() > deadline:
+                raise EngineError("the engine's HTTP server does not start; see the lines above")
+            time.sleep(0.01)
+        try:
+            yield [_url(place, listener) for place, listener in zip(places, listeners, strict=True)]
+        finally:
+            # Before the server waits for answers under way: those that stay open must end.
+            for stop in getattr(getattr(app, "state", None), "before_stop", ()):
+                stop()
+            for server in servers:
+                server.should_exit = True
+            thread.join()
+
+
+def _run(servers: Sequence[tuple[uvicorn.Server, socket.socket]]) -> None:
+    """Run servers in one event loop: an app belongs to one."""
+
+    async def run_all() -> None:
+        await asyncio.gather(*(server.serve([listener]) for server, listener in servers))
+
+    with asyncio.Runner(loop_factory=servers[0][0].config.get_loop_factory()) as runner:
+        runner.run(run_all())
+
+
+def _config(app: ASGIApp, settings: ServeSettings) -> uvicorn.Config:
     config = uvicorn.Config(
         Listener(app, settings),
         log_config=None,
@@ -56,29 +96,16 @@ def serve(app: ASGIApp, settings: ServeSettings | None = None) -> Iterator[str]:
     try:
         config.load()
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        listener.close()
         raise EngineError(
             f"TLS cannot begin: {error}. tls_certificate, tls_key and tls_client_ca of [serve] "
             f"must be files in PEM that belong together."
         ) from error
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listener],), name="serve", daemon=True)
-    thread.start()
-    deadline = time.monotonic() + _START_SECONDS
-    while not server.started:
-        if not thread.is_alive() or time.monotonic() > deadline:
-            raise EngineError("the engine's HTTP server does not start; see the lines above")
-        time.sleep(0.01)
+    return config
+
+
+def _url(settings: ServeSettings, listener: socket.socket) -> str:
     scheme = "http" if settings.tls_certificate is None else "https"
-    try:
-        yield f"{scheme}://{bracketed(settings.host)}:{listener.getsockname()[1]}"
-    finally:
-        # Before the server waits for answers under way: those that stay open must end.
-        for stop in getattr(getattr(app, "state", None), "before_stop", ()):
-            stop()
-        server.should_exit = True
-        thread.join()
-        listener.close()
+    return f"{scheme}://{bracketed(settings.host)}:{listener.getsockname()[1]}"
 
 
 def _listen(settings: ServeSettings) -> socket.socket:
