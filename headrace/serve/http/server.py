@@ -23,6 +23,7 @@ __all__ = ["serve", "serve_at"]
 
 MAX_FRAME_BYTES = 4_096  # from a client, which has nothing to say
 _START_SECONDS = 10.0
+_UNSENT_BYTES = 128 << 10  # that the kernel holds of an answer, besides what is on its way
 # How long a thread keeps Python's interpreter while another one waits for it. A turn asks for the
 # interpreter many times; with Python's default of 5 ms, readers would slow it down each time.
 _SWITCH_SECONDS = 0.0005
@@ -122,6 +123,9 @@ def _listen(settings: ServeSettings) -> socket.socket:
     # TCP. Else the end of each answer waits 40 ms for the acknowledgement of its beginning.
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # The kernel takes little ahead. Else it would take megabytes at a time, and it could not be
+    # seen for long that a slow client takes anything (connections.py).
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
     try:
         listener.bind(address)
     except OSError as error:
