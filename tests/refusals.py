@@ -36,6 +36,58 @@ NOT_READING = [
     "-- nothing",
 ]
 
+#: What EXPLAIN ANALYZE would run, and what of it would stay in a session, or in a database.
+MADE = [
+    "CREATE TEMP TABLE hits AS SELECT 'fake' AS k, 666 AS n",
+    "CREATE TABLE made AS SELECT 1 AS a",
+    "CREATE TABLE made (a INTEGER)",
+    "CREATE OR REPLACE VIEW hits AS SELECT 'fake' AS k, 666 AS n",
+    "CREATE TEMP VIEW hits AS SELECT 'fake' AS k, 666 AS n",
+    "CREATE MACRO sum(x) AS -1",
+    "CREATE TEMP MACRO sum(x) AS -1",
+    "CREATE SCHEMA made",
+    "CREATE SEQUENCE made",
+    "CREATE TEMP SEQUENCE made",
+    "CREATE TYPE made AS ENUM ('a')",
+    "SET VARIABLE made = 1",
+    "SET TimeZone = 'Asia/Tokyo'",
+    "SET search_path = 'information_schema'",
+    "PREPARE made AS SELECT 1",
+    "EXECUTE made",
+    "BEGIN",
+    "COMMIT",
+    "ROLLBACK",
+    "ATTACH ':memory:' AS made",
+    "USE temp",
+    "DROP VIEW hits",
+    "ALTER VIEW hits RENAME TO made",
+    "COMMENT ON VIEW hits IS 'made'",
+    "DELETE FROM headrace.engine",
+    "INSERT INTO headrace.engine VALUES (1, 1)",
+    "UPDATE headrace.engine SET epoch = 0",
+    "COPY (SELECT 1) TO '{folder}/out.csv'",
+    "CALL pragma_version()",
+    "CHECKPOINT",
+]
+
+#: Each hides that what is explained does not read.
+HIDDEN = [
+    "EXPLAIN (ANALYZE) CREATE TABLE made AS SELECT 1",
+    "explain\nanalyse create table made as select 1",
+    "EXPLAIN (FORMAT json, ANALYZE) CREATE TABLE made AS SELECT 1",
+    "EXPLAIN ANALYZE (FORMAT 'json') CREATE TABLE made AS SELECT 1",
+    "/* SELECT 1 */ EXPLAIN /* SELECT 1 */ ANALYZE CREATE TABLE made AS SELECT 1",
+    "EXPLAIN ANALYZE EXPLAIN ANALYZE CREATE TABLE made AS SELECT 1",
+    "-- EXPLAIN SELECT 1 /*\nEXPLAIN ANALYZE CREATE TABLE made AS SELECT 1 --*/",
+    "/* *EXPLAIN/ SELECT 1 --*/ EXPLAIN ANALYZE CREATE TABLE made AS SELECT 1",
+    "/* /* */ EXPLAIN SELECT 1 -- */ */ EXPLAIN ANALYZE CREATE TABLE made AS SELECT 1",
+    "EXPLAIN ANALYZE -- \r CREATE TABLE made AS \n SELECT 1",
+    "EXPLAIN (FORMAT json /* ) SELECT 1 -- */, ANALYZE) CREATE TABLE made AS SELECT 1",
+    "EXPLAIN (ANALYZE, FORMAT 'x) SELECT 1 --') CREATE TABLE made AS SELECT 1",
+    "EXPLAIN\u00a0ANALYZE CREATE TABLE made AS SELECT 1",
+    "EXPLAIN ANALYZE SELECT 1; CREATE TABLE made AS SELECT 1",
+]
+
 CLOSED_FUNCTIONS = [
     "SELECT * FROM read_csv('{folder}/loot.csv')",
     "SELECT * FROM read_csv_auto('{folder}/loot.csv')",
@@ -78,6 +130,5 @@ OTHER_WAYS_OUT = [
     "FROM LOOT_OF_A_CALLER",
     "SELECT nextval('headrace.outbox_numbers')",
     "WITH x AS (DELETE FROM headrace.engine RETURNING *) FROM x",
-    "EXPLAIN ANALYZE DELETE FROM headrace.engine",
     "SELECT * FROM sqlite_scan('{folder}/loot.csv', 'a')",
 ]

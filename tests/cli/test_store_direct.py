@@ -43,7 +43,7 @@ def test_the_refusal_says_how_tables_change(with_store: Path, headrace: Run) -> 
     answer = headrace("sql", "DELETE FROM headrace.units", "-p", with_store)
     assert answer.err == (
         "error: only one reading statement is answered here (SELECT, FROM, WITH, VALUES, DESCRIBE, "
-        "SHOW, EXPLAIN); tables change through the log only: `headrace append`\n"
+        "SHOW, or EXPLAIN of one of these); tables change through the log only: `headrace append`\n"
     )
 
 

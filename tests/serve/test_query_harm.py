@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from refusals import HIDDEN, MADE
 
 from headrace.errors import EngineError, QueryRefused, TooManyQueries
 from headrace.serve.queries.pool import QueryPool
@@ -106,6 +107,19 @@ def test_what_a_query_says_does_not_fill_the_engine(lone: QueryPool) -> None:
     wide = ", ".join(f"1 AS {'x' * 1_000}{number}" for number in range(1_100))
     with pytest.raises(QueryRefused, match="columns of the answer are too many"):
         lone.ask(f"SELECT {wide}")
+
+
+def test_an_asker_changes_no_answer_of_the_next_one(lone: QueryPool) -> None:
+    rows = rows_of(lone, "FROM hits ORDER BY k")
+    processes = lone.processes()
+    for sql in (*(f"EXPLAIN ANALYZE {sql}" for sql in MADE), *HIDDEN):
+        with pytest.raises(QueryRefused):
+            lone.ask(sql.format(folder="/tmp"))
+    assert rows_of(lone, "FROM hits ORDER BY k") == rows
+    assert rows_of(lone, "SELECT sum(a), getvariable('made') FROM (VALUES (1), (2)) t(a)") == [
+        [3, None]
+    ]
+    assert lone.processes() == processes
 
 
 def test_a_process_maps_what_it_was_handed_only_while_it_answers(lone: QueryPool) -> None:

@@ -77,6 +77,7 @@ EVERY = ["k", "n", "place"]
         ("EXPLAIN ANALYZE -- how\n SELECT k FROM hits", {"hits": ["k"]}),
         ("explain (analyze, format json) SELECT (n) FROM hits", {"hits": ["n"]}),
         ("EXPLAIN (SELECT k FROM hits)", {"hits": ["k"]}),
+        ("EXPLAIN ANALYZE (FORMAT 'json') SELECT k FROM hits", {"hits": ["k"]}),
     ],
 )
 def test_the_columns_that_a_query_reads_are_found(

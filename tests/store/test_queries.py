@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
-from refusals import CLOSED_FUNCTIONS, NOT_READING, OTHER_WAYS_OUT
+from refusals import CLOSED_FUNCTIONS, HIDDEN, MADE, NOT_READING, OTHER_WAYS_OUT
 
 from headrace.errors import QueryRefused, StoreError
 from headrace.store.duckdb.store import DuckDBStore
@@ -48,6 +48,26 @@ def test_what_does_not_read_is_refused(store: DuckDBStore, sql: str) -> None:
     assert not (store.path.parent / "out.csv").exists()
 
 
+def test_an_explain_of_what_does_not_read_is_refused_and_changes_nothing(
+    store: DuckDBStore,
+) -> None:
+    folder = store.path.parent
+    asked = [f"{head} {sql}" for head in ("EXPLAIN", "EXPLAIN ANALYZE") for sql in MADE] + HIDDEN
+    with store.open() as snapshot:
+        before = [snapshot.query(f"FROM {table}") for table in ("headrace.engine", "hits")]
+        for sql in asked:
+            with pytest.raises(QueryRefused):
+                snapshot.query(sql.format(folder=folder))
+        # The transaction is still the one that reads only.
+        with pytest.raises(QueryRefused, match="read-only"):
+            snapshot.query("WITH x AS (DELETE FROM headrace.engine RETURNING *) FROM x")
+    with store.open() as snapshot:
+        after = [snapshot.query(f"FROM {table}") for table in ("headrace.engine", "hits")]
+        assert after == before
+        assert snapshot.query("SHOW TABLES").num_rows == 2
+    assert not (folder / "out.csv").exists()
+
+
 @pytest.mark.parametrize("sql", CLOSED_FUNCTIONS)
 def test_functions_that_leave_the_tables_are_refused_by_name(store: DuckDBStore, sql: str) -> None:
     with (
@@ -79,6 +99,9 @@ def test_other_ways_out_fail_and_change_nothing(store: DuckDBStore, sql: str) ->
         ("SHOW TABLES", 2),
         ("SUMMARIZE hits", 6),
         ("EXPLAIN SELECT * FROM hits", 1),
+        ("-- explain it\nEXPLAIN /* ) */ (SELECT * FROM hits);", 1),
+        ("EXPLAIN ANALYZE (FORMAT 'json') FROM hits", 1),
+        ("EXPLAIN DESCRIBE hits", 1),
         ("SELECT unnest(range(3))", 3),
         ("SELECT 1;", 1),
         ("SELECT count(*) FROM information_schema.tables", 1),

@@ -22,7 +22,6 @@ Columns = Sequence[tuple[str, str]]  # names and types
 
 _KEPT = "kept"  # the schema of the empty tables, which have a number for a name
 _OPTIMIZER = "unused_columns"
-_ANALYZE = (b"analyze", b"analyse")
 
 
 class QueryPlanner:
@@ -55,8 +54,7 @@ class QueryPlanner:
         It takes at most `max_seconds`, which are left of `limit_seconds`.
         QueryRefused, TableNotFound: the query cannot be answered. OutOfMemory.
         """
-        kind = check_query(self._database, sql)
-        asked = _behind_explain(sql) if kind == duckdb.StatementType.EXPLAIN else sql
+        asked = check_query(self._database, sql)
         with (
             translated_within(self._database, max_seconds, limit_seconds=limit_seconds),
             told_apart(),
@@ -91,21 +89,3 @@ def _scans(nodes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, list[str]]
             projected = info.get("Projections") or []
             yield int(table.strip('"')), [projected] if isinstance(projected, str) else projected
         yield from _scans(node.get("children", []))
-
-
-def _behind_explain(sql: str) -> str:
-    """Return the statement that an EXPLAIN explains."""
-    text = sql.encode()
-    tokens = duckdb.tokenize(sql)
-    ends = [start for start, _ in tokens[1:]] + [len(text)]
-    words = [
-        (start, text[start:end].strip().lower())
-        for (start, kind), end in zip(tokens, ends, strict=True)
-        if kind != duckdb.token_type.comment
-    ]
-    at = 1
-    if words[at][1] in _ANALYZE:
-        at += 1
-    elif words[at][1] == b"(" and words[at + 1][1] in (*_ANALYZE, b"format"):
-        at = [word for _, word in words].index(b")") + 1
-    return text[words[at][0] :].decode()
