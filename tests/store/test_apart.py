@@ -3,10 +3,12 @@
 Method: a planner and tables in this process, as a child has them; Arrow tables stand for exports.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from refusals import MADE
 
 from headrace import scratch
 from headrace.errors import QueryRefused, TableNotFound
@@ -130,6 +132,53 @@ def test_a_table_that_was_not_handed_over_is_never_taken_for_empty(tables: Hande
     assert answer(tables, "SELECT count(*) AS n FROM hits", {"hits": HITS}) == [{"n": 2}]
     with pytest.raises(NotHandedOver):
         answer(tables, "SELECT count(*) AS n FROM hits", {})
+
+
+#: What a question could find of those before it.
+LEFT = """
+SELECT (SELECT sum(n) FROM hits) AS total, getvariable('made'), current_schema(),
+    make_timestamptz(0)::VARCHAR,
+    (SELECT list(view_name || coalesce(comment, '')) FROM duckdb_views() WHERE NOT internal),
+    (SELECT list(table_name) FROM duckdb_tables()), (SELECT count(*) FROM duckdb_types()),
+    (SELECT count(*) FROM duckdb_schemas()), (SELECT count(*) FROM duckdb_databases()),
+    (SELECT list(function_name) FROM duckdb_functions() WHERE NOT internal),
+    (SELECT count(*) FROM duckdb_sequences()), (SELECT count(*) FROM duckdb_prepared_statements())
+"""
+
+
+def test_no_statement_leaves_anything_to_the_next_question_even_if_it_is_run(
+    planner: QueryPlanner, tables: HandedTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check of statements is off, so that the sessions alone have to hold."""
+
+    def let_pass(_: object, sql: str) -> str:
+        return sql
+
+    def look() -> dict[str, Any]:
+        return answer(tables, LEFT, {"hits": HITS})[0]
+
+    for module in ("planning", "reading"):
+        monkeypatch.setattr(f"headrace.store.duckdb.apart.{module}.check_query", let_pass)
+    before = look()
+    assert before["total"] == 3
+    ran = 0
+    for sql in (*MADE, *(f"EXPLAIN ANALYZE {sql}" for sql in MADE)):
+        with suppress(QueryRefused, TableNotFound):
+            planner.needs(sql, **SECONDS)
+        with suppress(QueryRefused, TableNotFound):
+            answer(tables, sql, {"hits": HITS})
+            ran += 1
+        assert look() == before, sql
+        assert planner.needs("SELECT sum(n) FROM hits", **SECONDS) == {"hits": ["n"]}, sql
+    assert ran > 10, "statements of a session are run, and forgotten"
+
+
+def test_the_seed_of_one_question_is_not_that_of_the_next(tables: HandedTables) -> None:
+    drawn = []
+    for _ in range(2):
+        answer(tables, "SELECT setseed(0.5)", {})
+        drawn += [row["x"] for row in answer(tables, "SELECT random() AS x", {})]
+    assert drawn[0] != drawn[1]
 
 
 def test_what_needs_more_memory_than_there_is_is_told_apart(tables: HandedTables) -> None:

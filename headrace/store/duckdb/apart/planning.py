@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from headrace.store.duckdb.apart.database import open_database
+from headrace.store.duckdb.apart.database import begin_reading, one_question, open_database
 from headrace.store.duckdb.apart.failing import told_apart
 from headrace.store.duckdb.query import check_query, translated_within
 from headrace.store.duckdb.quoting import quote
@@ -56,14 +56,17 @@ class QueryPlanner:
         """
         asked = check_query(self._database, sql)
         with (
-            translated_within(self._database, max_seconds, limit_seconds=limit_seconds),
+            one_question(self._database) as session,
+            translated_within(session, max_seconds, limit_seconds=limit_seconds),
             told_apart(),
         ):
             try:
-                plan = self._database.sql(f"EXPLAIN (FORMAT json) {asked}").fetchall()[0][1]
+                plan = session.sql(f"EXPLAIN (FORMAT json) {asked}").fetchall()[0][1]
             except duckdb.Error:
                 # Once more as it was asked: the error tells the place of the fault in the text.
-                self._database.sql(sql)
+                session.execute("ROLLBACK")
+                begin_reading(session)
+                session.sql(sql)
                 raise
         needed: dict[str, list[str]] = {}
         names = list(self._tables)

@@ -3,6 +3,8 @@
 Every table that readers see is there by name and types. Those that a query needs are views over
 what was handed over. A table, or a column, that was not handed over fails the query that reads it:
 `NotHandedOver`. An answer is never made of less than it should be.
+
+A query has a session of its own that reads only, so that it leaves nothing to the next one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +12,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from headrace.store.duckdb.apart.database import open_database
+from headrace.store.duckdb.apart.database import one_question, open_database
 from headrace.store.duckdb.apart.failing import NOT_HANDED, told_apart
 from headrace.store.duckdb.query import at_most, check_query, reading, translated_within
 from headrace.store.duckdb.quoting import quote
@@ -56,9 +58,10 @@ class HandedTables:
             for name, rows in handed.items():
                 self._hand_over(name, rows)
             with (
-                translated_within(self._database, max_seconds, limit_seconds=limit_seconds),
+                one_question(self._database) as session,
+                translated_within(session, max_seconds, limit_seconds=limit_seconds),
                 told_apart(),
-                reading(self._database, sql) as reader,
+                reading(session, sql) as reader,
             ):
                 yield reader.schema, at_most(reader, max_rows)
         finally:
