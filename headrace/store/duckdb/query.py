@@ -33,6 +33,8 @@ _EXPLAIN = re.compile(
     r"(?:\s*\(\s*(?:ANALY[ZS]E|FORMAT)\b(?:[\w\s,]|'\w*'|\"\w*\")*\))?)",
     re.ASCII | re.DOTALL | re.IGNORECASE,
 )
+_NAME = re.compile(r"\w+")
+_NO_LETTERS = re.compile(r"[^\x00-\x7f\w]")
 _ALLOWED_TABLE_FUNCTIONS = {
     "duckdb_columns",
     "duckdb_functions",
@@ -134,7 +136,15 @@ def _closed_functions() -> frozenset[str]:
 
 
 def _called(sql: str) -> set[str]:
-    """Return every name that an opening parenthesis follows, in lower case."""
+    """Return every name that an opening parenthesis follows, in lower case.
+
+    DuckDB takes some characters for white space when it parses, such as U+00A0, and its tokenizer
+    takes them for letters. So the text is read both ways.
+    """
+    return _names_called(sql) | _names_called(_NO_LETTERS.sub(" ", sql))
+
+
+def _names_called(sql: str) -> set[str]:
     text = sql.encode()
     tokens = duckdb.tokenize(sql)
     ends = [start for start, _ in tokens[1:]] + [len(text)]
@@ -143,8 +153,11 @@ def _called(sql: str) -> set[str]:
         for (start, kind), end in zip(tokens, ends, strict=True)
         if kind != duckdb.token_type.comment
     ]
+    # The last part of a word, which may be quoted: "read_blob", `read_blob`.
     return {
-        word.strip('"').lower() for word, following in pairwise(words) if following.startswith("(")
+        parts[-1].lower()
+        for word, following in pairwise(words)
+        if following.startswith("(") and (parts := _NAME.findall(word))
     }
 
 
