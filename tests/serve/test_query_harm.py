@@ -12,11 +12,13 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
 import pytest
 from refusals import HIDDEN, MADE
 
 from headrace.errors import EngineError, QueryRefused, TooManyQueries
+from headrace.serve.queries.forms import Form
 from headrace.serve.queries.pool import QueryPool
 from headrace.serve.queries.worker import Cancelled, WorkerLost
 from serve.asking import ENDLESS, LIMITS, MB, Filled, is_running, kill_busy, rows_of, wait_until
@@ -112,7 +114,7 @@ def test_what_a_query_says_does_not_fill_the_engine(lone: QueryPool) -> None:
 def test_an_asker_changes_no_answer_of_the_next_one(lone: QueryPool) -> None:
     rows = rows_of(lone, "FROM hits ORDER BY k")
     processes = lone.processes()
-    for sql in (*(f"EXPLAIN ANALYZE {sql}" for sql in MADE), *HIDDEN):
+    for sql in (*(f"EXPLAIN ANALYZE {sql}" for sql in MADE), *HIDDEN, "SELECT '\ud800'"):
         with pytest.raises(QueryRefused):
             lone.ask(sql.format(folder="/tmp"))
     assert rows_of(lone, "FROM hits ORDER BY k") == rows
@@ -120,6 +122,18 @@ def test_an_asker_changes_no_answer_of_the_next_one(lone: QueryPool) -> None:
         [3, None]
     ]
     assert lone.processes() == processes
+
+
+def test_an_error_of_ours_is_an_answer_and_another_process_goes_on(
+    lone: QueryPool, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows_of(lone, "SELECT 1")
+    (pid,) = lone.processes()
+    with pytest.raises(QueryRefused, match=r"error of Headrace, please report it: \w+Error: "):
+        lone.ask("SELECT 1", form=cast(Form, "no form"))
+    assert "a query failed by an error of Headrace" in caplog.text
+    assert rows_of(lone, "SELECT 1") == [[1]]
+    assert pid not in lone.processes()
 
 
 def test_a_process_maps_what_it_was_handed_only_while_it_answers(lone: QueryPool) -> None:

@@ -68,6 +68,14 @@ def test_an_explain_of_what_does_not_read_is_refused_and_changes_nothing(
     assert not (folder / "out.csv").exists()
 
 
+def test_text_that_is_not_unicode_is_refused(store: DuckDBStore) -> None:
+    with (
+        store.open() as snapshot,
+        pytest.raises(QueryRefused, match="half of a surrogate pair stands alone at character 9"),
+    ):
+        snapshot.query("SELECT '\ud800'")
+
+
 @pytest.mark.parametrize("sql", CLOSED_FUNCTIONS)
 def test_functions_that_leave_the_tables_are_refused_by_name(store: DuckDBStore, sql: str) -> None:
     with (

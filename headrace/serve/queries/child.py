@@ -9,9 +9,10 @@ ends with the engine. Questions and replies, as `wire.py` sends them:
     tables and, last, one for the answer
         -> {"columns": [{"name", "type"}], "rows", "bytes"}
 
-Instead of these: {"refused": text}, {"missing": table}, {"out_of_memory": true},
-{"not_handed": true}: a column is read that was not in `needs`. A reply with "spent" is the last:
-the process has taken so much memory that another should go on.
+Instead of these: {"refused": text}, {"missing": table}, {"out_of_memory": true}, {"failed": text}:
+an error of ours, {"not_handed": true}: a column is read that was not in `needs`. A reply with
+"spent" is the last: another process should go on, because this one has taken much memory, or is in
+an unknown state after an error of ours.
 """
 
 import json
@@ -93,6 +94,9 @@ class _Child:
             reply = {"not_handed": True}
         except (OutOfMemory, MemoryError, pa.ArrowMemoryError):
             return {"out_of_memory": True, "spent": True}
+        except Exception as error:  # noqa: BLE001 - who asked is told, and the engine logs it
+            text = f"{type(error).__name__}: {error}"
+            return {"failed": text[:_TOLD_CHARACTERS], "spent": True}
         finally:
             for file in files:
                 os.close(file)

@@ -1,5 +1,6 @@
 """One query, put to a process: planned, handed its tables, answered."""
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from headrace.serve.queries.worker import Worker
 from headrace.store.base import PublicTable
 
 __all__ = ["Question"]
+
+logger = logging.getLogger("headrace.serve")
 
 _PLANS = 3  # of one query, where the tables change while it is planned
 
@@ -114,6 +117,11 @@ class Question:
             raise TableNotFound(reply["missing"])
         if "refused" in reply:
             raise QueryRefused(reply["refused"])
+        if "failed" in reply:
+            logger.warning("a query failed by an error of Headrace: %s", reply["failed"])
+            raise QueryRefused(
+                f"the query fails by an error of Headrace, please report it: {reply['failed']}"
+            )
         if "out_of_memory" in reply:
             raise QueryRefused(
                 f"the query needed more memory than the {worker.memory_bytes >> 20} MB that one "

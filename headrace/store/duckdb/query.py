@@ -75,6 +75,13 @@ def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
 
     Other places of the text are where they were. QueryRefused: it is not such a statement.
     """
+    try:
+        sql.encode()
+    except UnicodeEncodeError as error:
+        raise QueryRefused(
+            f"the query is not valid Unicode: half of a surrogate pair stands alone at character "
+            f"{error.start + 1}"
+        ) from None
     asked = sql
     types = _types(connection, sql)
     if types == [duckdb.StatementType.EXPLAIN]:
