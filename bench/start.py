@@ -20,8 +20,8 @@ from pathlib import Path
 
 from headrace.errors import HeadraceError
 from headrace.log import EmbeddedLog, records
+from headrace.project.lock import read_address
 from headrace.serve.client import EngineClient
-from headrace.serve.lock import read_address
 
 PATIENCE_SECONDS = 120
 STREAM = """

@@ -14,8 +14,8 @@ from headrace.plan.stages import Fold, Pipeline, plan_pipeline
 from headrace.project.config import Config
 from headrace.project.disk import Disk
 from headrace.project.folder import read_definitions
+from headrace.project.lock import Address, Holder, lock_holder, read_address
 from headrace.serve.desk import Desk, StoreDesk
-from headrace.serve.lock import Address, Holder, lock_holder, read_address
 from headrace.store.opening import open_store
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from headrace.log.base import Log
 from headrace.log.opening import KafkaPlace, open_log
 from headrace.observe.status import EngineStatus
 from headrace.project.config import Config
+from headrace.project.lock import Holder, owner_token, publish_address
 from headrace.project.serving import ServeSettings
 from headrace.serve.desk import StoreDesk
 from headrace.serve.following.hub import FollowLimits
@@ -19,7 +20,6 @@ from headrace.serve.http.guard import Limits
 from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
 from headrace.serve.http.server import serve_at
 from headrace.serve.http.services import Services
-from headrace.serve.lock import Holder, owner_token, publish_address
 from headrace.serve.queries.pool import QueryPool
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from headrace import errors
 from headrace.errors import EngineError, HeadraceError, Unreachable
+from headrace.project.lock import Address
 from headrace.serve.http.values import ARROW, read_arrow
-from headrace.serve.lock import Address
 from headrace.store.base import MAX_ROWS, MAX_SECONDS
 
 __all__ = ["EngineClient"]

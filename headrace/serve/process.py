@@ -31,11 +31,11 @@ from headrace.observe.drift import Drift, find_drift
 from headrace.project.config import Config
 from headrace.project.disk import Disk
 from headrace.project.folder import OpenProject
+from headrace.project.lock import hold_engine_lock, owner_token
 from headrace.serve.access import dashboard_link, plan_with, start_project_spark
 from headrace.serve.api import serving_api
 from headrace.serve.archiving import keeping_archive
 from headrace.serve.commits import Commits
-from headrace.serve.lock import hold_engine_lock, owner_token
 from headrace.serve.starting import Stopped, unless_stopped
 from headrace.serve.turns import Turns
 from headrace.store.base import Store

@@ -18,6 +18,7 @@ from headrace.errors import EngineError, QueryRefused, StoreError, Unreachable
 from headrace.log import EmbeddedLog
 from headrace.log.base import Log
 from headrace.model.definitions import Project
+from headrace.project.lock import Address
 from headrace.project.serving import ServeSettings
 from headrace.project.settings import Settings
 from headrace.serve.client import EngineClient
@@ -27,7 +28,6 @@ from headrace.serve.http.bodies import MAX_BODY_BYTES
 from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
 from headrace.serve.http.server import serve
 from headrace.serve.http.services import Services
-from headrace.serve.lock import Address
 from headrace.store.base import Store
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.store.opening import opening_exports

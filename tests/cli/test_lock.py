@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import EngineRunning
-from headrace.serve.lock import (
+from headrace.project.lock import (
     Holder,
     hold_engine_lock,
     lock_holder,
@@ -21,7 +21,7 @@ from headrace.serve.lock import (
 HOLD = """
 import sys, time
 from pathlib import Path
-from headrace.serve.lock import hold_engine_lock, publish_address
+from headrace.project.lock import hold_engine_lock, publish_address
 folder = Path(sys.argv[1])
 with hold_engine_lock(folder) as holder, publish_address(folder, "http://x", holder, "secret"):
     print("held", flush=True)

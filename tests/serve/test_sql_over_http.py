@@ -16,6 +16,7 @@ import pytest
 from headrace.errors import QueryRefused, QueryTooLarge, TooManyQueries
 from headrace.log import EmbeddedLog
 from headrace.model.definitions import Project
+from headrace.project.lock import Address
 from headrace.project.settings import Settings
 from headrace.serve.client import EngineClient
 from headrace.serve.desk import StoreDesk
@@ -23,7 +24,6 @@ from headrace.serve.http.app import make_app
 from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
 from headrace.serve.http.server import serve
 from headrace.serve.http.services import Services
-from headrace.serve.lock import Address
 from headrace.serve.queries.pool import QueryPool
 from serve.asking import ENDLESS, MB, Filled, is_running, wait_until
 
