@@ -1,6 +1,5 @@
 """Address and token of an engine: from arguments, the environment, or the folder of a project."""
 
-import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,13 +45,27 @@ def address_of(url: str | None, token: str | None) -> Address:
 
 
 def address_of_project(folder: str | os.PathLike[str]) -> Address:
-    """Return the address that a project's engine left. Unreachable: none runs."""
-    file = Path(folder) / ".headrace" / "engine.json"
+    """Return the address of the engine that serves a project now. Unreachable: none does.
+
+    An address that a dead engine left is not taken: its port may be another program's by now, which
+    would be sent the token.
+    """
+    # Not above: other systems lack the lock, and can use the client by address.
+    from headrace.project.lock import address_of_holder, lock_holder
+
+    runtime = Path(folder) / ".headrace"
     try:
-        found = json.loads(file.read_bytes())
-        return Address(found["url"], found["token"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        holder = lock_holder(runtime)
+        found = None if holder is None else address_of_holder(runtime, holder)
+    except (OSError, ValueError, TypeError) as error:
         raise Unreachable(
-            f"{folder}: no engine serves this project ({file} cannot be read); start one with "
-            f"`headrace run`"
+            f"{folder}: the address of the engine cannot be read: {error}; give url= and token="
         ) from error
+    if holder is None:
+        raise Unreachable(f"{folder}: no engine serves this project; start one with `headrace run`")
+    if found is None:
+        raise Unreachable(
+            f"{folder}: the engine (pid {holder.pid}, since {holder.started}) is still starting; "
+            f"ask again in a moment"
+        )
+    return Address(found.url, found.token)

@@ -26,6 +26,7 @@ from headrace.errors import EngineRunning
 __all__ = [
     "Address",
     "Holder",
+    "address_of_holder",
     "hold_engine_lock",
     "lock_holder",
     "owner_token",
@@ -142,6 +143,17 @@ def read_address(folder: Path) -> Address | None:
         return Address(**json.loads((folder / _ADDRESS).read_bytes()))
     except FileNotFoundError:
         return None
+
+
+def address_of_holder(folder: Path, holder: Holder) -> Address | None:
+    """Return the address that the holder of the lock left, None when there is none yet.
+
+    One that a dead engine left is not returned: its port may be another program's by now.
+    """
+    address = read_address(folder)
+    if address is None or (address.pid, address.started) != (holder.pid, holder.started):
+        return None
+    return address
 
 
 def owner_token(folder: Path) -> str:

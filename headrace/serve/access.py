@@ -14,7 +14,7 @@ from headrace.plan.stages import Fold, Pipeline, plan_pipeline
 from headrace.project.config import Config
 from headrace.project.disk import Disk
 from headrace.project.folder import read_definitions
-from headrace.project.lock import Address, Holder, lock_holder, read_address
+from headrace.project.lock import Address, address_of_holder, lock_holder
 from headrace.serve.desk import Desk, StoreDesk
 from headrace.store.opening import open_store
 
@@ -73,8 +73,7 @@ def running_engine(config: Config) -> Address | None:
     """
     deadline = time.monotonic() + START_SECONDS
     while (holder := lock_holder(config.runtime)) is not None:
-        address = read_address(config.runtime)
-        if address is not None and _is_of(address, holder):
+        if address := address_of_holder(config.runtime, holder):
             return address
         if time.monotonic() > deadline:
             raise Unreachable(
@@ -83,11 +82,6 @@ def running_engine(config: Config) -> Address | None:
             )
         time.sleep(0.1)
     return None
-
-
-def _is_of(address: Address, holder: Holder) -> bool:
-    """Tell whether the holder of the lock left the address, not one that died before it."""
-    return (address.pid, address.started) == (holder.pid, holder.started)
 
 
 def plan_on_disk(config: Config) -> Pipeline:

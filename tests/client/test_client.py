@@ -40,6 +40,7 @@ from headrace.errors import (
     UsageError,
     ViewNotFound,
 )
+from headrace.project.lock import Holder, hold_engine_lock, publish_address
 from headrace.serve.http.server import serve
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.store.changing import History
@@ -135,13 +136,41 @@ def test_the_address_comes_from_arguments_the_environment_or_a_project(
     monkeypatch.setenv("HEADRACE_TOKEN", READ)
     with Client() as client:
         assert len(client.rows("things")) == 4
-    with pytest.raises(Unreachable, match="no engine serves this project"):
-        Client.of_project(tmp_path)
-    (tmp_path / ".headrace").mkdir()
-    address = {"pid": 1, "url": server.url, "token": READ, "started": "now"}
-    (tmp_path / ".headrace" / "engine.json").write_text(json.dumps(address))
-    with Client.of_project(tmp_path) as client:
+    runtime = tmp_path / ".headrace"
+    with (
+        hold_engine_lock(runtime) as holder,
+        publish_address(runtime, server.url, holder, READ),
+        Client.of_project(tmp_path) as client,
+    ):
         assert len(client.rows("things")) == 4
+
+
+def test_an_address_that_a_dead_engine_left_is_not_taken(tmp_path: Path) -> None:
+    """Its port may be another program's by now, which must not be sent the token."""
+    runtime = tmp_path / ".headrace"
+
+    def find() -> str:
+        with pytest.raises(Unreachable) as none:
+            Client.of_project(tmp_path)
+        with pytest.raises(Unreachable):
+            AsyncClient.of_project(tmp_path)
+        return str(none.value).removeprefix(f"{tmp_path}: ")
+
+    none = "no engine serves this project; start one with `headrace run`"
+    assert find() == none
+    with hold_engine_lock(runtime) as holder:
+        assert find() == (
+            f"the engine (pid {holder.pid}, since {holder.started}) is still starting; ask again "
+            f"in a moment"
+        )
+        dead = Holder(holder.pid, "2026-01-01T00:00:00Z")
+        with publish_address(runtime, "http://127.0.0.1:1", dead, "secret"):
+            assert "is still starting" in find()
+        (runtime / "engine.json").write_text("{}")
+        assert "cannot be read" in find()
+    address = {"pid": 1, "url": "http://127.0.0.1:1", "token": "secret", "started": "now"}
+    (runtime / "engine.json").write_text(json.dumps(address))
+    assert find() == none
 
 
 class Topics:
