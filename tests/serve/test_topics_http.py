@@ -342,7 +342,7 @@ def test_a_body_over_the_limit_is_refused(served: Served) -> None:
     assert "at most 8388608 bytes" in refused(served.append("clicks", body, type_=LINES), 413)
     many = "{}\n" * (MAX_RECORDS + 1)
     answer = served.append("clicks", many, type_=LINES)
-    assert "50,001 records, 50,000 is the most" in refused(answer, 413, "RecordTooLarge")
+    assert "50,001 lines, 50,000 is the most" in refused(answer, 413, "RecordTooLarge")
     assert stored(served) == 0
 
 

@@ -4,7 +4,10 @@ Promises:
 - Every text is one JSON object. It is not encoded anew: `12.50` stays `12.50`, `1e400` stays
   `1e400`.
 - A body is cut as a whole or refused; the error names the first bad line or record, counted from 1.
-- At most MAX_RECORDS. The values that are parsed are thrown away, one record after the other.
+- At most MAX_RECORDS, or lines. The values that are parsed are thrown away, one record after the
+  other.
+- A value takes 22 times the memory of its text, if it is all `[]`. So neither a body of too many
+  records nor a record that is too large is parsed as a whole.
 """
 
 import json
@@ -26,18 +29,27 @@ __all__ = [
     "show",
     "skip",
     "too_large",
+    "too_many",
 ]
 
 #: Of one body: all of them are read before the first is stored.
 MAX_RECORDS = 50_000
 
 _SHOWN_CHARACTERS = 60
+#: That are parsed of a text at once. The largest record fits wherever it begins in the first half.
+_WINDOW_CHARACTERS = 2 * MAX_RECORD_BYTES
+#: Of a literal or an escape that a window ends in, such as `-Infinity` or a pair of `\uXXXX`.
+_CUT_CHARACTERS = 16
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _space = re.compile(r"[ \t\n\r]*").match
 
 
 class Unread(Exception):
     """Why a text is not what it should be."""
+
+
+class _TooLong(Exception):
+    """A value has more characters than a record may have bytes."""
 
 
 class Cut(NamedTuple):
@@ -89,7 +101,7 @@ def refused(where: str, problem: object) -> UsageError:
     return UsageError(f"{where}: {problem}. Nothing was appended; correct the body.")
 
 
-def too_large(where: str, size: int) -> RecordTooLarge:
+def too_large(where: str, size: int | str) -> RecordTooLarge:
     """Return the error for a record over the limit."""
     return RecordTooLarge(
         f"{where}: {size} bytes of key, value and headers, {MAX_RECORD_BYTES} is the most a record "
@@ -97,26 +109,40 @@ def too_large(where: str, size: int) -> RecordTooLarge:
     )
 
 
+def too_many(count: str) -> RecordTooLarge:
+    """Return the error for a body of too many records."""
+    return RecordTooLarge(
+        f"the body has {count}, {MAX_RECORDS:,} is the most. Nothing was appended; send them in "
+        f"several requests."
+    )
+
+
 def cut_lines(body: bytes) -> Cut:
     """Return the records of JSON lines; empty lines are left out. UsageError, RecordTooLarge."""
     body = body.removeprefix(_BYTE_ORDER_MARK)
+    count = body.count(b"\n") + (not body.endswith(b"\n"))
+    if count > MAX_RECORDS:
+        raise too_many(f"{count:,} lines")
     # A newline is one byte in UTF-8 and never part of another character.
     lines, own = _decode(body).split("\n"), body.split(b"\n")
     if not lines[-1]:
         del lines[-1], own[-1]
-    if _are_objects(lines):
-        return _checked(Cut(own, range(1, len(own) + 1), "line"))
+    if max(map(len, own), default=0) <= MAX_RECORD_BYTES and _are_objects(lines):
+        return Cut(own, range(1, len(own) + 1), "line")
     texts: list[bytes] = []
     numbers: list[int] = []
     for number, line in enumerate(lines, 1):
         try:
             if (at := skip(line, 0)) < len(line):
-                _check_end(line, _object_end(line, at))
-                texts.append(own[number - 1].removesuffix(b"\r"))
+                text = own[number - 1].removesuffix(b"\r")
+                if len(text) > MAX_RECORD_BYTES:
+                    raise too_large(f"line {number}", len(text))
+                _check_end(line, _Objects(line).end(at))
+                texts.append(text)
                 numbers.append(number)
         except Unread as problem:
             raise refused(f"line {number}", problem) from None
-    return _checked(Cut(texts, numbers, "line"))
+    return Cut(texts, numbers, "line")
 
 
 def _are_objects(lines: list[str]) -> bool:
@@ -137,13 +163,26 @@ def cut_json(body: bytes) -> Cut:
         if text.startswith("[", at):
             _cut_array(text, at, texts)
         else:
-            end = _object_end(text, at)
+            end = _Objects(text).end(at)
             if (rest := skip(text, end)) < len(text):
                 raise _more_than_one(text, rest)
-            texts.append(text[at:end].encode())
+            _add(texts, text[at:end])
     except Unread as problem:
         raise refused(f"record {len(texts) + 1}", problem) from None
-    return _checked(Cut(texts, range(1, len(texts) + 1), "record"))
+    except _TooLong:
+        size = f"more than {MAX_RECORD_BYTES}"
+        raise too_large(f"record {len(texts) + 1}", size) from None
+    return Cut(texts, range(1, len(texts) + 1), "record")
+
+
+def _add(texts: list[bytes], text: str) -> None:
+    """Add a record. RecordTooLarge: it is too large, or one too many."""
+    if len(texts) == MAX_RECORDS:
+        raise too_many(f"more than {MAX_RECORDS:,} records")
+    encoded = text.encode()
+    if len(encoded) > MAX_RECORD_BYTES:
+        raise too_large(f"record {len(texts) + 1}", len(encoded))
+    texts.append(encoded)
 
 
 def _more_than_one(text: str, at: int) -> Unread:
@@ -152,11 +191,12 @@ def _more_than_one(text: str, at: int) -> Unread:
 
 def _cut_array(text: str, at: int, texts: list[bytes]) -> None:
     """Add the elements of an array to `texts`; those before a bad one are there when it raises."""
+    objects = _Objects(text)
     at = skip(text, at + 1)
     if not text.startswith("]", at):
         while True:
-            end = _object_end(text, at)
-            texts.append(text[at:end].encode())
+            end = objects.end(at)
+            _add(texts, text[at:end])
             if text.startswith(",{", end):
                 at = end + 1
                 continue
@@ -169,19 +209,6 @@ def _cut_array(text: str, at: int, texts: list[bytes]) -> None:
     _check_end(text, at + 1)
 
 
-def _checked(cut: Cut) -> Cut:
-    if len(cut.texts) > MAX_RECORDS:
-        raise RecordTooLarge(
-            f"the body has {len(cut.texts):,} records, {MAX_RECORDS:,} is the most. Nothing was "
-            f"appended; send them in several requests."
-        )
-    if cut.texts and max(map(len, cut.texts)) > MAX_RECORD_BYTES:
-        for text, number in zip(cut.texts, cut.numbers, strict=True):
-            if len(text) > MAX_RECORD_BYTES:
-                raise too_large(f"{cut.noun} {number}", len(text))
-    return cut
-
-
 def _decode(body: bytes) -> str:
     try:
         return body.decode()
@@ -190,13 +217,43 @@ def _decode(body: bytes) -> str:
         raise refused(f"line {line}", f"not UTF-8 at byte {error.start} of the body") from None
 
 
-def _object_end(text: str, at: int) -> int:
-    if not text.startswith("{", at):
-        _, end = scan(text, at)
-        shown = text[at : min(end, at + _SHOWN_CHARACTERS)]
+class _Objects:
+    """Finds where the objects of a text end; to be asked from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._move(0)
+
+    def _move(self, at: int) -> None:
+        self._start = at
+        self._window = self._text[at : at + _WINDOW_CHARACTERS]
+
+    def end(self, at: int) -> int:
+        """Return the index of the end of the object that begins at an index. Unread, _TooLong."""
+        if at - self._start > _WINDOW_CHARACTERS - MAX_RECORD_BYTES:
+            self._move(at)
+        try:
+            value, end = _decode_at(self._window, at - self._start)
+        except json.JSONDecodeError as error:
+            if not self._is_cut(error):
+                raise Unread(show(self._text, self._start + error.pos)) from None
+            if self._text.startswith("{", at):
+                raise _TooLong from None
+            end = len(self._window)
+        except RecursionError:
+            raise Unread("nested too deep") from None
+        else:
+            if isinstance(value, dict):
+                return self._start + end
+        shown = self._text[at : min(self._start + end, at + _SHOWN_CHARACTERS)]
         raise Unread(f"not a JSON object: {shown.encode(errors='replace').decode()}")
-    _, end = scan(text, at)
-    return end
+
+    def _is_cut(self, error: json.JSONDecodeError) -> bool:
+        """Whether a value is not complete because the window ends, not because it is wrong."""
+        if self._start + len(self._window) == len(self._text):
+            return False
+        at_the_end = error.pos >= len(self._window) - _CUT_CHARACTERS
+        return at_the_end or error.msg.startswith("Unterminated string")
 
 
 def _check_end(text: str, at: int) -> None:
