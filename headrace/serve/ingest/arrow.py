@@ -2,23 +2,39 @@
 
 Who sends it may mean harm, so nothing is believed: every buffer is checked, a compressed one is
 refused (8 MB of it can become terabytes), and so is every type in which few bytes stand for many.
+Names of columns stand in every object, and a boolean is one bit: what becomes of a body is counted
+while it is made.
 """
 
 import json
 import struct
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from headrace.errors import UsageError
+from headrace.errors import RecordTooLarge, UsageError
 from headrace.log.base import APPENDS, HEADERS, MAX_RECORD_BYTES
 from headrace.serve.http.values import plain
-from headrace.serve.ingest.cutting import MAX_RECORDS, Unread, refused, scan, skip, too_large
+from headrace.serve.ingest.cutting import (
+    MAX_RECORDS,
+    Unread,
+    refused,
+    scan,
+    skip,
+    too_large,
+    too_many,
+)
+from headrace.wording import counted
 
-__all__ = ["read_body"]
+__all__ = ["MAX_TEXT_BYTES", "read_body"]
 
-#: Rows that are made into JSON together.
-_SLICE_RECORDS = 1_000
+#: Of all objects that the rows of a body become.
+MAX_TEXT_BYTES = 32 << 20
+#: That are Python's objects at once, unless one row has more.
+_SLICE_VALUES = 20_000
+#: Of one row: each takes two bytes of its text at least, as in `[0,0]`.
+_MAX_ROW_VALUES = MAX_RECORD_BYTES // 2
 _RECORD_BATCH = 3  # of the union MessageHeader, in Arrow's Message.fbs
 _COMPRESSION = 3  # the field of RecordBatch
 
@@ -30,10 +46,7 @@ def read_body(body: bytes) -> tuple[pa.RecordBatch, bool]:
     """
     table = _read(body)
     if table.num_rows > MAX_RECORDS:
-        raise UsageError(
-            f"the body has {table.num_rows:,} records, {MAX_RECORDS:,} is the most. Nothing was "
-            f"appended; send them in several requests."
-        )
+        raise too_many(counted(table.num_rows, "record"))
     if "value" in table.column_names and set(table.column_names) <= set(APPENDS.names):
         return _records(table), "key" in table.column_names
     values = pa.array(_objects(table), pa.binary())
@@ -183,17 +196,56 @@ def _check_object(text: bytes, number: int) -> None:
 
 def _objects(table: pa.Table) -> list[bytes]:
     found: list[bytes] = []
-    for start in range(0, table.num_rows, _SLICE_RECORDS):
-        rows = table.slice(start, _SLICE_RECORDS)
-        names = rows.column_names
+    size = 0
+    names = table.column_names
+    for rows in _slices(table):
+        if rows.num_rows == 1 and _count_values(rows.columns) > _MAX_ROW_VALUES:
+            raise too_large(f"record {len(found) + 1}", f"more than {MAX_RECORD_BYTES}")
         columns = [_values(*each) for each in zip(names, rows.columns, strict=True)]
         for row in zip(*columns, strict=True):
             members = dict(zip(names, row, strict=True))
             text = json.dumps(members, ensure_ascii=False).encode(errors="surrogatepass")
             if len(text) > MAX_RECORD_BYTES:
                 raise too_large(f"record {len(found) + 1}", len(text))
+            size += len(text)
+            if size > MAX_TEXT_BYTES:
+                raise RecordTooLarge(
+                    f"the rows have more than {MAX_TEXT_BYTES >> 20} MB as JSON objects, which "
+                    f"repeat the names of the columns. Nothing was appended; send fewer at once."
+                )
             found.append(text)
     return found
+
+
+def _slices(table: pa.Table) -> Iterator[pa.Table]:
+    """Yield the rows of a table in order, few enough to be Python's objects at once."""
+    if table.num_rows <= 1 or _count_values(table.columns) <= _SLICE_VALUES:
+        yield table
+        return
+    half = table.num_rows // 2
+    yield from _slices(table.slice(0, half))
+    yield from _slices(table.slice(half))
+
+
+def _count_values(columns: Sequence[pa.Array | pa.ChunkedArray]) -> int:
+    """Return how many values there are, those in lists, maps and structs included."""
+    count = 0
+    for column in columns:
+        count += len(column)
+        for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+            count += _count_values(_parts(chunk))
+    return count
+
+
+def _parts(array: pa.Array) -> list[pa.Array]:
+    """Return the values within the values of an array."""
+    if pa.types.is_struct(array.type):
+        return list(array.flatten())
+    if pa.types.is_map(array.type):
+        # Its keys and items are those of the array that it is a slice of.
+        first, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        return [each.slice(first, end - first) for each in (array.keys, array.items)]
+    return [array.flatten()] if pa.types.is_nested(array.type) else []
 
 
 def _values(name: str, column: pa.ChunkedArray) -> list[Any]:
