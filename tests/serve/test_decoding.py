@@ -1,9 +1,10 @@
-"""Bodies in Arrow are decoded within bounds, and as they would be one by one.
+"""Bodies in Arrow and in envelopes are decoded within bounds, and as they would be one by one.
 
 Method: tables in which few bytes stand for many; memory as Python counts it.
 """
 
 import json
+import threading
 import tracemalloc
 from typing import Any
 
@@ -11,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from headrace.errors import RecordTooLarge
-from headrace.serve.ingest import arrow
-from headrace.serve.ingest.decoding import Body, Kind, Sent, decode
+from headrace.serve.ingest import arrow, decoding
+from headrace.serve.ingest.decoding import DECODED, Body, Kind, Sent, decode
 
 MB = 1 << 20
 
@@ -76,3 +77,44 @@ def test_slices_of_rows_never_show(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(arrow, "_SLICE_VALUES", 20)
     assert values(decode(body_of(table))) == rows
+
+
+def test_parts_of_envelopes_never_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    envelopes: list[dict[str, Any]] = [
+        {"value": {"n": n}, "headers": {f"h{at}": "x" for at in range(n % 4)}} for n in range(50)
+    ]
+    for each in envelopes[::3]:
+        each["key"] = "k"
+    body = Body("\n".join(map(json.dumps, envelopes)).encode(), Kind.LINES, enveloped=True)
+    whole = decode(body)
+    monkeypatch.setattr(decoding, "_OPENED_BYTES", 100)
+    parts = decode(body)
+    assert parts.records == whole.records
+    assert parts.keyed == whole.keyed
+    assert values(parts) == [each["value"] for each in envelopes]
+
+
+def test_a_few_bodies_are_decoded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered = threading.Semaphore(0)
+    go = threading.Event()
+
+    def slow(_: bytes) -> Any:
+        entered.release()
+        go.wait(10)
+        raise RecordTooLarge("enough")
+
+    def ask() -> None:
+        with pytest.raises(RecordTooLarge):
+            decode(Body(b"{}", Kind.JSON))
+
+    monkeypatch.setattr(decoding, "cut_json", slow)
+    threads = [threading.Thread(target=ask) for _ in range(DECODED + 1)]
+    for thread in threads:
+        thread.start()
+    for _ in range(DECODED):
+        assert entered.acquire(timeout=10)
+    assert not entered.acquire(timeout=0.05)
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert entered.acquire(timeout=10)
