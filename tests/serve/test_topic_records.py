@@ -16,13 +16,17 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx
+import pyarrow as pa
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from headrace.log.base import APPENDS, Partition
 from headrace.log.records import records
 from headrace.serve.http import connections
+from headrace.serve.tailing import pages
 from headrace.serve.tailing.following import TailLimits
+from headrace.serve.tailing.pages import MAX_PAGE_BYTES, Page, read_after, read_last
 from serve.topics_served import Served, serving, serving_log
 
 if TYPE_CHECKING:
@@ -147,6 +151,72 @@ def test_a_page_is_bounded_in_bytes(served: Served) -> None:
         found += [json.loads(each["value"])["n"] for each in page["records"]]
         position = page["position"]
     assert sorted(found) == list(range(20))
+
+
+def bytes_of(page: Page) -> int:
+    return sum(
+        len(each["value"] or "") + sum(len(text) for text in each["headers"].values())
+        for each in page.records
+    )
+
+
+@pytest.mark.parametrize("in_headers", [False, True])
+def test_a_page_takes_no_more_of_a_batch_than_fits(served: Served, in_headers: bool) -> None:
+    """Ten records of 1 MB are one batch of the log, of each partition."""
+    large = "x" * 1_000_000
+    one = {"key": None, "value": large.encode(), "headers": None}
+    if in_headers:
+        header = {"name": "h", "value": large.encode()}
+        one |= {"value": b"{}", "headers": [header]}
+    for partition in range(4):
+        batch = pa.Table.from_pylist([one] * 10, schema=APPENDS)
+        served.log.append("payments", batch, partition=partition)
+    position = {Partition("payments", number): 0 for number in range(4)}
+    found: list[tuple[int, int]] = []
+    while (page := read_after(served.log, "payments", position, 1_000)).records:
+        assert bytes_of(page) <= MAX_PAGE_BYTES
+        found += [(each["partition"], each["offset"]) for each in page.records]
+        position = dict(page.position)
+    assert sorted(found) == [(number, offset) for number in range(4) for offset in range(10)]
+    last = read_last(served.log, "payments", 1_000)
+    assert bytes_of(last) <= MAX_PAGE_BYTES
+    assert {(each["partition"], each["offset"]) for each in last.records} == {
+        (number, 9) for number in range(4)
+    }
+
+
+def test_small_records_at_the_end_do_not_draw_large_ones_in(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many are read grows by their size so far; those before them may be larger."""
+    monkeypatch.setattr(pages, "MAX_PAGE_BYTES", 100_000)
+    put(served, *["x" * 10_000] * 300)
+    put(served, *["y"] * 20)
+    held: list[int] = []
+
+    def rows(place: Partition, batches: list[pa.RecordBatch]) -> Any:
+        held.append(sum(batch.num_rows for batch in batches))
+        return made(place, batches)
+
+    made = pages._rows
+    monkeypatch.setattr(pages, "_rows", rows)
+    last = read_last(served.log, "clicks", 1_000)
+    assert [len(each["value"]) for each in last.records] == [10_000] * 4 + [1] * 20
+    assert held == [24, 0]  # half of the bytes for each partition
+
+
+def test_a_record_larger_than_a_page_is_a_page(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "MAX_PAGE_BYTES", 10)
+    put(served, "a" * 100, "b" * 100, "c")
+    position = {Partition("clicks", number): 0 for number in range(2)}
+    found = []
+    while (page := read_after(served.log, "clicks", position, 10)).records:
+        found.append([each["value"][0] for each in page.records])
+        position = dict(page.position)
+    assert found == [["a"], ["b"], ["c"]]
+    assert [each["value"] for each in read_last(served.log, "clicks", 2).records] == ["c"]
 
 
 def test_a_stream_is_read_by_its_name(served: Served) -> None:

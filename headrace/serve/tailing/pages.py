@@ -3,14 +3,17 @@
 Promises:
 - The page after a position holds the next records of each partition, none left out and none twice;
   its own position is where the next page begins.
-- At most MAX_PAGE_RECORDS records, and about MAX_PAGE_BYTES; one record at least, if there is any.
+- At most MAX_PAGE_RECORDS records, and MAX_PAGE_BYTES of keys, values and headers; one record at
+  least, if there is any. Of each partition its share of the bytes is taken from the log's batches,
+  or one record.
 - Within a partition records are in offset order, between partitions by arrival as far as that can
   be told.
 """
 
 import base64
 import heapq
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -79,18 +82,15 @@ def read_last(log: Log, topic: str, count: int) -> Page:
         for place, extent in extents.items()
     ]
     merged = list(heapq.merge(*parts, key=_order))[-count:]
-    size, start = 0, len(merged)
-    while start and (start == len(merged) or size + merged[start - 1].size <= MAX_PAGE_BYTES):
-        start -= 1
-        size += merged[start].size
-    records = [row.to_json() for row in merged[start:]]
+    fitting = _count_fitting((row.size for row in reversed(merged)), MAX_PAGE_BYTES)
+    records = [row.to_json() for row in merged[len(merged) - fitting :]]
     return Page(records, {place: extent.end_offset for place, extent in extents.items()})
 
 
 def _read_end(
     log: Log, place: Partition, extent: Extent, count: int, budget: int
 ) -> list[pa.RecordBatch]:
-    """Return the last records of a partition; more and more of them, until they are enough."""
+    """Return the last records of a partition; more and more are read, until they are enough."""
     span = extent.end_offset - extent.first_offset
     if span == 0:
         return []
@@ -98,11 +98,30 @@ def _read_end(
     while True:
         asked = min(asked, count, span)
         range_ = Range(place, extent.end_offset - asked, extent.end_offset)
-        batches = list(log.read(range_))
-        size = max(1, sum(_size(batch) for batch in batches))
+        batches, size = _last_fitting(log.read(range_, max_batch_records=_BATCH_RECORDS), budget)
+        size = max(1, size)
         if asked in (count, span) or 2 * size > budget:
             return batches
         asked = max(asked + 1, asked * min(16, budget // size))
+
+
+def _last_fitting(
+    batches: Iterable[pa.RecordBatch], budget: int
+) -> tuple[list[pa.RecordBatch], int]:
+    """Return the last records that fit, one at least, and the bytes of all that were read."""
+    total = kept_bytes = 0
+    kept: deque[tuple[pa.RecordBatch, list[int]]] = deque()
+    for batch in batches:
+        sizes = _sizes(batch)
+        kept.append((batch, sizes))
+        kept_bytes += sum(sizes)
+        total += sum(sizes)
+        while len(kept) > 1 and kept_bytes - sum(kept[0][1]) >= budget:
+            kept_bytes -= sum(kept.popleft()[1])
+    newest_first = (size for _, sizes in reversed(kept) for size in reversed(sizes))
+    left_out = sum(len(sizes) for _, sizes in kept) - _count_fitting(newest_first, budget)
+    # All that do not fit are in the first batch.
+    return [batch.slice(left_out if at == 0 else 0) for at, (batch, _) in enumerate(kept)], total
 
 
 def read_after(log: Log, topic: str, position: Mapping[Partition, int], limit: int) -> Page:
@@ -140,6 +159,7 @@ def _read_part(
         batches, read_up_to[place] = _read_start(log, Range(place, reached[place], end), budget)
         parts.append(list(_rows(place, batches)))
     taken = list(islice(heapq.merge(*parts, key=_order), limit))
+    taken = taken[: _count_fitting((row.size for row in taken), MAX_PAGE_BYTES)]
     position = dict(reached)
     counts = dict.fromkeys(behind, 0)
     for row in taken:
@@ -152,20 +172,42 @@ def _read_part(
 
 
 def _read_start(log: Log, range_: Range, budget: int) -> tuple[list[pa.RecordBatch], int]:
-    """Return the first records of a range, and the offset after them."""
+    """Return the first records of a range that fit, and the offset after them."""
     batches: list[pa.RecordBatch] = []
-    size = 0
+    count = size = 0
     for batch in log.read(range_, max_batch_records=_BATCH_RECORDS):
-        batches.append(batch)
-        size += _size(batch)
-        if size > budget:
-            return batches, batch.column("offset")[-1].as_py() + 1
+        sizes = _sizes(batch)
+        fitting = _count_fitting(sizes, budget - size, one=count == 0)
+        batches.append(batch.slice(0, fitting))
+        if fitting < batch.num_rows:
+            return batches, batch.column("offset")[fitting].as_py()
+        count += fitting
+        size += sum(sizes)
     return batches, range_.end
 
 
-def _size(batch: pa.RecordBatch) -> int:
-    lengths = (pc.sum(pc.binary_length(batch.column(name))) for name in ("key", "value"))
-    return sum(length.as_py() or 0 for length in lengths)
+def _count_fitting(sizes: Iterable[int], budget: int, *, one: bool = True) -> int:
+    """Return how many of the first records fit; `one` does, whatever its size."""
+    count = total = 0
+    for size in sizes:
+        total += size
+        if total > budget and (count or not one):
+            break
+        count += 1
+    return count
+
+
+def _sizes(batch: pa.RecordBatch) -> list[int]:
+    """Return how many bytes the key, the value and the headers of each record have."""
+    keys, values = (pc.binary_length(batch.column(name)).to_pylist() for name in ("key", "value"))
+    found = [(key or 0) + (value or 0) for key, value in zip(keys, values, strict=True)]
+    headers = batch.column("headers")
+    if headers.null_count < len(headers):
+        names, texts = (pc.binary_length(each).to_pylist() for each in headers.flatten().flatten())
+        sizes = ((name or 0) + (text or 0) for name, text in zip(names, texts, strict=True))
+        for at, count in enumerate(pc.list_value_length(headers).to_pylist()):
+            found[at] += sum(islice(sizes, count or 0))
+    return found
 
 
 @dataclass(frozen=True)
@@ -179,8 +221,11 @@ class _Row:
 
     @property
     def size(self) -> int:
-        """About how many bytes it has."""
-        return len(self.key or b"") + len(self.value or b"")
+        """How many bytes its key, its value and its headers have."""
+        headers = sum(
+            len(each["name"].encode()) + len(each["value"] or b"") for each in self.headers or ()
+        )
+        return len(self.key or b"") + len(self.value or b"") + headers
 
     def to_json(self) -> dict[str, Any]:
         """Return the record; bytes that are no text are in base64, under another name."""
