@@ -51,7 +51,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class Address:
-    """Where a running engine answers, and the word that opens it."""
+    """Address and token of the running engine."""
 
     pid: int
     url: str
