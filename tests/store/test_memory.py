@@ -5,6 +5,7 @@ Method: a store of 30 MB, deltas that are too large for it, and a query that hol
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -101,6 +102,55 @@ def test_a_query_that_holds_the_memory_is_ended_and_the_turn_is_committed(
     assert "Ask again" in str(refused[0])
     with store.open() as snapshot:
         assert snapshot.units() == {"main": turn}
+
+
+class GivenUp:
+    """A connection to a database that DuckDB gives up in a commit, before it is made or after."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, *, made: bool) -> None:
+        self._connection = connection
+        self._made = made
+        self._is_given_up = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: Any, *parameters: Any) -> Any:
+        if statement == "COMMIT" and self._made:
+            self._connection.execute(statement)
+        self._is_given_up |= statement == "COMMIT"
+        if self._is_given_up:
+            raise duckdb.FatalException("FATAL Error: Failed to rollback transaction")
+        return self._connection.execute(statement, *parameters)
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_database_that_duckdb_gives_up_in_a_commit_is_opened_anew(
+    store: DuckDBStore, epoch: int, made: bool
+) -> None:
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            with suppress(StoreError), store.open() as snapshot:
+                snapshot.holdings()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    store.commit(turn_of(planned(epoch, 1), {SMALL: (rows(SMALL, 10, 10),)}))
+    given_up = store._file._writer
+    store._file._writer = GivenUp(given_up, made=made)
+    store.commit(turn_of(planned(epoch, 2), {SMALL: (rows(SMALL, 20, 20),)}))
+    stop.set()
+    reader.join()
+    assert store._file._writer is not given_up
+    with store.open() as snapshot:
+        assert snapshot.units() == {"main": 2}
+        assert snapshot.states(SMALL).num_rows == 30
+        with pytest.raises(QueryRefused):
+            snapshot.query("SELECT * FROM read_text('/etc/hostname')")
+    with pytest.raises(duckdb.Error, match="locked"):
+        store._file._writer.execute("SET enable_external_access = true")
 
 
 def test_the_engines_own_reads_are_not_ended(store: DuckDBStore, epoch: int) -> None:

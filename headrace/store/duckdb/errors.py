@@ -7,7 +7,7 @@ import duckdb
 
 from headrace.errors import DiskFull, StoreError
 
-__all__ = ["damage_of", "damaged", "lacks_memory", "translate", "translated"]
+__all__ = ["damage_of", "damaged", "is_given_up", "lacks_memory", "translate", "translated"]
 
 # What the system says when nothing more can be written; DuckDB passes it on within its own text.
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
@@ -47,6 +47,11 @@ def translate(error: duckdb.Error) -> StoreError | DiskFull:
             f"the store's disk is full and nothing of this was committed: {text}. Free some space "
             f"and run again: the turn is read from the log once more."
         )
+    if isinstance(error, duckdb.FatalException):
+        return StoreError(
+            f"DuckDB has given up the store's database: {text}. What was committed is not lost: "
+            f"run again, and the engine goes on from there."
+        )
     return damage_of(text) or StoreError(f"the store failed: {text}")
 
 
@@ -64,3 +69,8 @@ def lacks_memory(error: StoreError) -> bool:
     cause = error.__cause__
     # A COMMIT that lacks memory says so as a failure of the transaction.
     return isinstance(cause, duckdb.OutOfMemoryException) or _NO_MEMORY in str(cause)
+
+
+def is_given_up(error: StoreError) -> bool:
+    """Whether a translated error says that the database has to be opened anew."""
+    return isinstance(error.__cause__, duckdb.FatalException)

@@ -4,6 +4,7 @@ Promises:
 - One process has the file at a time (StoreBusy), and only its owner can read it.
 - A transaction is committed whole or rolled back, whatever is raised within.
 - Files, network and settings are out of reach of every statement once the file is open.
+- A database that DuckDB gives up in a commit is opened anew, and the commit is tried again.
 """
 
 import os
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from headrace.errors import StoreBusy, StoreError, Unreachable
 from headrace.scratch import Feed, parse
-from headrace.store.duckdb.errors import lacks_memory, translate, translated
+from headrace.store.duckdb.errors import is_given_up, lacks_memory, translate, translated
 
 __all__ = ["PAUSES_SECONDS", "DuckDBFile", "Parameters"]
 
@@ -58,7 +59,11 @@ class DuckDBFile:
         self._cursors: set[duckdb.DuckDBPyConnection] = set()
         self._feeds: dict[tuple[str, pa.Schema], Feed] = {}
         self._asked: set[duckdb.DuckDBPyConnection] = set()  # of them, with a query from outside
+        self._is_locked_down = False
         self._check_path(read_only)
+        self._open(read_only)
+
+    def _open(self, read_only: bool) -> None:
         self._root = self._connect(read_only)
         try:
             with translated():
@@ -109,6 +114,7 @@ class DuckDBFile:
         with self._writer_lock, translated():
             self._writer.execute("SET enable_external_access = false")
             self._writer.execute("SET lock_configuration = true")
+            self._is_locked_down = True
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -131,6 +137,8 @@ class DuckDBFile:
                 self._writer.execute("ROLLBACK")
             except (duckdb.TransactionException, duckdb.ConnectionException):
                 return  # a COMMIT that failed left nothing to roll back; nor is there when closed
+            except duckdb.FatalException:
+                return  # the database is given up, and the transaction with it
             except duckdb.Error as error:
                 # For want of memory too; and what is not rolled back fails all that follows.
                 if pause_seconds is None:
@@ -168,7 +176,9 @@ class DuckDBFile:
         """Run `work` in a transaction, before any query from outside. StoreError, DiskFull.
 
         They share its memory. When that does not suffice they are ended, and `work` runs again. One
-        may have ended a moment ago, so it does so once where there is none, too.
+        may have ended a moment ago, so it does so once where there is none, too. If not even the
+        rollback has memory, DuckDB gives the database up. Then it is opened anew, and `work` has to
+        look whether it was committed.
         """
         were_read = True
         for pause_seconds in PAUSES_SECONDS:
@@ -176,15 +186,48 @@ class DuckDBFile:
                 with self.transaction():
                     work()
             except StoreError as error:
-                are_read = self._end_queries() if lacks_memory(error) else False
-                if not lacks_memory(error) or not (are_read or were_read):
-                    raise
+                if is_given_up(error):
+                    self._open_anew()
+                    are_read = True
+                else:
+                    are_read = self._end_queries() if lacks_memory(error) else False
+                    if not lacks_memory(error) or not (are_read or were_read):
+                        raise
                 were_read = are_read
                 time.sleep(pause_seconds)  # they notice that they were ended
             else:
                 return
         with self.transaction():
             work()
+
+    def _open_anew(self) -> None:
+        """Open the database that DuckDB gave up. StoreBusy: a reader does not end.
+
+        All that was committed is in the file and its write-ahead log.
+        """
+        with self._writer_lock:
+            self._try_until_done(self._opened_anew, "so the store cannot be opened anew")
+
+    def _opened_anew(self) -> bool:
+        with self._cursor_lock:
+            if self._cursors:  # DuckDB would open the database that they hold
+                for cursor in self._cursors:
+                    cursor.interrupt()
+                return False
+            self._feeds.clear()
+            self._writer.close()
+            self._root.close()
+            self._open(read_only=False)
+            if self._is_locked_down:
+                self.lock_down()
+            return True
+
+    def _try_until_done(self, work: Callable[[], bool], otherwise: str) -> None:
+        deadline = time.monotonic() + CLOSE_SECONDS
+        while not work():
+            if time.monotonic() > deadline:
+                raise StoreBusy(f"{self.path}: a query does not end, {otherwise}")
+            time.sleep(0.01)
 
     def _end_queries(self) -> bool:
         """End every query from outside; return whether there is one.
@@ -258,12 +301,8 @@ class DuckDBFile:
 
     def close(self) -> None:
         """Wait for the writer, end every query under way, and release the file. StoreBusy."""
-        deadline = time.monotonic() + CLOSE_SECONDS
         with self._writer_lock:
-            while not self._closed():
-                if time.monotonic() > deadline:
-                    raise StoreBusy(f"{self.path}: a query does not end, so the store stays open")
-                time.sleep(0.01)
+            self._try_until_done(self._closed, "so the store stays open")
 
     def _closed(self) -> bool:
         with self._cursor_lock:
