@@ -13,7 +13,7 @@ import pytest
 
 from headrace.errors import RecordTooLarge
 from headrace.serve.ingest import arrow, decoding
-from headrace.serve.ingest.decoding import DECODED, Body, Kind, Sent, decode
+from headrace.serve.ingest.decoding import MAX_DECODING, Body, Kind, Sent, decode
 
 MB = 1 << 20
 
@@ -108,10 +108,10 @@ def test_a_few_bodies_are_decoded_at_once(monkeypatch: pytest.MonkeyPatch) -> No
             decode(Body(b"{}", Kind.JSON))
 
     monkeypatch.setattr(decoding, "cut_json", slow)
-    threads = [threading.Thread(target=ask) for _ in range(DECODED + 1)]
+    threads = [threading.Thread(target=ask) for _ in range(MAX_DECODING + 1)]
     for thread in threads:
         thread.start()
-    for _ in range(DECODED):
+    for _ in range(MAX_DECODING):
         assert entered.acquire(timeout=10)
     assert not entered.acquire(timeout=0.05)
     go.set()

@@ -1,7 +1,7 @@
 """What a producer sent, as records of a log: JSON, JSON lines or Arrow.
 
 A body of 8 MB takes up to 90 MB while it is decoded, and more threads are no faster, because Python
-runs one of them at a time. So DECODED are decoded at once, and others wait as they came.
+runs one of them at a time. So MAX_DECODING bodies are decoded at once, and others wait in bytes.
 """
 
 import threading
@@ -17,11 +17,11 @@ from headrace.serve.ingest.arrow import read_body
 from headrace.serve.ingest.cutting import Cut, cut_json, cut_lines
 from headrace.serve.ingest.enveloped import open_envelopes
 
-__all__ = ["DECODED", "Body", "Kind", "Sent", "decode"]
+__all__ = ["MAX_DECODING", "Body", "Kind", "Sent", "decode"]
 
-DECODED = 2
-_decoding = threading.BoundedSemaphore(DECODED)
-#: Of envelopes that are opened together: a header takes 40 times its text as Python's objects.
+MAX_DECODING = 2
+_decoding = threading.BoundedSemaphore(MAX_DECODING)
+#: Size of the envelopes that are opened together: a header takes 40 times its text in Python.
 _OPENED_BYTES = 1 << 18
 
 
