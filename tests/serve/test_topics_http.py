@@ -489,15 +489,3 @@ def test_one_bad_body_among_many_takes_no_other_along(served: Served) -> None:
                 and place["first_offset"] <= record["offset"] < place["end_offset"]
             ]
             assert own == [number, number]
-
-
-def test_the_api_describes_the_bodies(served: Served) -> None:
-    described = served.ask("GET", "/v1/openapi.json").json()
-    content = described["paths"]["/v1/topics/{topic}"]["post"]["requestBody"]["content"]
-    assert set(content) == {"application/json", LINES, "application/jsonl", ARROW}
-    for type_ in ("application/json", LINES):
-        for name, example in content[type_]["examples"].items():
-            value = example["value"]
-            body = value if isinstance(value, str) else json.dumps(value)
-            more = {"envelope": "true"} if name == "envelopes" else {}
-            assert served.append("payments", body, type_=type_, **more).status_code == 200

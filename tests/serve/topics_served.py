@@ -9,6 +9,7 @@ import httpx
 
 from headrace.log import EmbeddedLog
 from headrace.log.base import Log
+from headrace.log.records import records
 from headrace.model.definitions import Project
 from headrace.project.settings import Settings
 from headrace.serve.desk import StoreDesk
@@ -102,3 +103,14 @@ def serving_log(folder: Path, log: Log, *, limits: TailLimits | None = None) -> 
         app.state.tails = Tails(log, limits)
         with serve(app) as url:
             yield Served(url, log, app.state.tails)
+
+
+def put(served: Served, *values: str | bytes, partition: int = 0, topic: str = "clicks") -> None:
+    served.log.append(topic, records(list(values)), partition=partition)
+
+
+def read(served: Served, path: str = "/v1/topics/clicks/records", **params: Any) -> dict[str, Any]:
+    answer = served.ask("GET", path, params=params, token="reader")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
