@@ -40,13 +40,13 @@ from headrace.ledger.entries import MAIN, Progress, TurnReport
 from headrace.log import EmbeddedLog
 from headrace.model.definitions import Project
 from headrace.project.settings import Settings
-from headrace.serve.commits import Commits
 from headrace.serve.desk import StoreDesk
 from headrace.serve.http.app import make_app
 from headrace.serve.http.guard import Limits
 from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
 from headrace.serve.http.server import serve
 from headrace.serve.http.services import Services
+from headrace.serve.signal import Signal
 from headrace.sql import parse_project
 from headrace.store.base import Store
 from headrace.store.duckdb.store import DuckDBStore
@@ -61,7 +61,7 @@ SETTLE_SECONDS = 3
 
 
 @contextmanager
-def served(store: Store, log: EmbeddedLog, commits: Commits) -> Iterator[str]:
+def served(store: Store, log: EmbeddedLog, commits: Signal) -> Iterator[str]:
     desk = StoreDesk("bench", log, store, Settings(), pipelines=list)
     services = Services(desk, log, store, project=lambda: Project((), ()), commits=commits)
     permissions = Permissions([TokenGrant.of(TOKEN, Grant("bench", Role.ADMIN))])
@@ -102,7 +102,7 @@ def keyed(rows: int) -> None:
             log = EmbeddedLog(Path(folder) / "log")
             store = DuckDBStore(Path(folder) / "store.duckdb")
             asked = fill(store, kind, rows)
-            with served(store, log, Commits()) as url, reader(url) as http:
+            with served(store, log, Signal()) as url, reader(url) as http:
                 times = []
                 for at, params in enumerate(asked):
                     begin = time.perf_counter()
@@ -230,7 +230,7 @@ class Load:
         project = parse_project({"bench": DEFINITIONS})
         self.engine = Engine(project, self.log, self.store, start_spark())
         self.engine.start()
-        self.commits = Commits()
+        self.commits = Signal()
         self.seen: list[tuple[float, int]] = [(0.0, 0)]
         self.engine.emitting.on_commit = self._note
         self.turns: list[tuple[float, TurnReport]] = []

@@ -22,13 +22,13 @@ from headrace.plan.explain import explain_view
 from headrace.plan.stages import Pipeline, tables_of
 from headrace.project.disk import Disk
 from headrace.project.settings import Settings
-from headrace.serve.commits import Commits
 from headrace.serve.exporting import write_view
 from headrace.serve.missing import explain_missing
 from headrace.serve.queries.answer import Answer
 from headrace.serve.queries.forms import Form
 from headrace.serve.queries.here import answer_here
 from headrace.serve.queries.pool import QueryPool
+from headrace.serve.signal import Signal
 from headrace.store.base import MAX_ROWS, Store
 from headrace.store.opening import describe_table
 
@@ -94,7 +94,7 @@ class StoreDesk:
         engine: EngineStatus | None = None,
         last_turns: Callable[[], Mapping[str, TurnReport]] = dict,
         prepares_plans: bool = True,
-        commits: Commits | None = None,
+        commits: Signal | None = None,
         queries: QueryPool | None = None,
     ) -> None:
         self._project = project

@@ -35,7 +35,7 @@ from headrace.project.lock import hold_engine_lock, owner_token
 from headrace.serve.access import dashboard_link, plan_with, start_project_spark
 from headrace.serve.api import serving_api
 from headrace.serve.archiving import keeping_archive
-from headrace.serve.commits import Commits
+from headrace.serve.signal import Signal
 from headrace.serve.starting import Stopped, unless_stopped
 from headrace.serve.turns import Turns
 from headrace.store.base import Store
@@ -63,7 +63,7 @@ class Served:
     ) -> None:
         self.config = config
         self.disk = Disk(config)
-        self.commits = Commits()
+        self.commits = Signal()
         self.turns = Turns()
         self.on_turn: Callable[[TurnReport], None] = lambda _: None
         self.engine: Engine

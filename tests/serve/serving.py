@@ -11,7 +11,6 @@ from headrace.log import EmbeddedLog
 from headrace.model.definitions import Project
 from headrace.project.serving import ServeSettings
 from headrace.project.settings import Settings
-from headrace.serve.commits import Commits
 from headrace.serve.desk import StoreDesk
 from headrace.serve.following.hub import FollowLimits
 from headrace.serve.http.app import make_app
@@ -19,6 +18,7 @@ from headrace.serve.http.guard import Limits
 from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
 from headrace.serve.http.server import serve_at
 from headrace.serve.http.services import Services
+from headrace.serve.signal import Signal
 from headrace.store.base import Store
 
 ADMIN, READ, INGEST = "admin token", "read token", "ingest token"
@@ -34,7 +34,7 @@ PERMISSIONS = Permissions(
 class Server:
     """A served store; tell it of commits with `commits.note()`."""
 
-    def __init__(self, url: str, other_url: str, commits: Commits, app: Any) -> None:
+    def __init__(self, url: str, other_url: str, commits: Signal, app: Any) -> None:
         self.url = url
         self.other_url = other_url
         self.commits = commits
@@ -69,7 +69,7 @@ def serving(
     """Serve a store; `bounds` are those of subscriptions."""
     log = EmbeddedLog(folder / "log", sync=False)
     desk = StoreDesk("shop", log, store, Settings(), pipelines=list)
-    commits = Commits()
+    commits = Signal()
     services = Services(desk, log, store, project=lambda: Project((), ()), commits=commits)
     limits = Limits(max_requests, requests_per_second=100_000)
     app = make_app(services, permissions, limits=limits, following_limits=FollowLimits(**bounds))

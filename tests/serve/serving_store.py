@@ -10,13 +10,13 @@ from headrace.log.base import Log
 from headrace.model.definitions import Project
 from headrace.project.serving import ServeSettings
 from headrace.project.settings import Settings
-from headrace.serve.commits import Commits
 from headrace.serve.desk import StoreDesk
 from headrace.serve.http.app import make_app
 from headrace.serve.http.guard import Limits
 from headrace.serve.http.permissions import Grant, Permissions, Role, TokenGrant
 from headrace.serve.http.server import serve
 from headrace.serve.http.services import Services
+from headrace.serve.signal import Signal
 from headrace.sql import parse_project
 from headrace.store.base import Store
 from headrace.store.duckdb.store import DuckDBStore
@@ -63,7 +63,7 @@ def serving_store(
     settings = settings or ServeSettings()
     log, store = EmbeddedLog(folder / "log"), DuckDBStore(folder / "store.duckdb")
     project = parse_project({"shop.sql": sql}) if sql else Project((), ())
-    commits = Commits()
+    commits = Signal()
     desk = StoreDesk("shop", log, store, Settings(), pipelines=list, commits=commits)
     services = Services(desk, log, store, project=lambda: project, commits=commits, unready=unready)
     app = make_app(

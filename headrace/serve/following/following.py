@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from headrace.errors import EngineBusy, HeadraceError, TokenRefused, ViewNotFound
-from headrace.serve.commits import Commits
 from headrace.serve.following.hub import FollowLimits, Hub
 from headrace.serve.following.leases import Leases, left_behind
 from headrace.serve.following.subscription import Subscription, Wanted
 from headrace.serve.reading.views import Views
+from headrace.serve.signal import Signal
 from headrace.store.base import Store
 
 __all__ = ["Following", "Stopping"]
@@ -31,7 +31,7 @@ class Following:
     """Hubs by view, and how many subscribe. Leases of a process that died are taken over."""
 
     def __init__(
-        self, store: Store, views: Views, commits: Commits, limits: FollowLimits | None = None
+        self, store: Store, views: Views, commits: Signal, limits: FollowLimits | None = None
     ) -> None:
         self.limits = limits or FollowLimits()
         self.subscribers = 0

@@ -19,13 +19,13 @@ from typing import TypeVar
 
 from headrace.errors import EngineError, HeadraceError, StoreError, TokenRefused
 from headrace.ledger.following import Page, Token
-from headrace.serve.commits import Commits
 from headrace.serve.following.leases import Leases
 from headrace.serve.following.messages import Message, progress
 from headrace.serve.following.ring import Item, Ring
 from headrace.serve.following.shapes import Shape
 from headrace.serve.reading.positions import position_of
 from headrace.serve.reading.topics import TopicNames
+from headrace.serve.signal import Signal
 from headrace.store.base import Snapshot, Store
 
 __all__ = ["FollowLimits", "Hub", "progress_of"]
@@ -69,7 +69,7 @@ class Hub:
         self,
         view: str,
         store: Store,
-        commits: Commits,
+        commits: Signal,
         topics: TopicNames,
         pool: Executor,
         leases: Leases,

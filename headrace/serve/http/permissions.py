@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from headrace.serve.commits import Commits
+from headrace.serve.signal import Signal
 
 __all__ = ["SESSION_SECONDS", "Grant", "Permissions", "Role", "TokenGrant"]
 
@@ -96,7 +96,7 @@ class Permissions:
         self._key = key or secrets.token_bytes(32)
         self._now_us = now_us
         self._ended: dict[str, None] = {}
-        self._logouts = Commits()
+        self._logouts = Signal()
         self._mutex = threading.Lock()
 
     def of_token(self, token: str) -> Grant | None:

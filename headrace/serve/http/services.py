@@ -10,8 +10,8 @@ from fastapi.requests import HTTPConnection
 from headrace.errors import UsageError
 from headrace.log.base import Log
 from headrace.model.definitions import Project
-from headrace.serve.commits import Commits
 from headrace.serve.desk import StoreDesk
+from headrace.serve.signal import Signal
 from headrace.serve.turns import Turns
 from headrace.store.base import Store
 
@@ -60,7 +60,7 @@ class Services:
     store: Store
     project: Callable[[], Project]
     control: Control = field(default_factory=NoControl)
-    commits: Commits = field(default_factory=Commits)
+    commits: Signal = field(default_factory=Signal)
     turns: Turns = field(default_factory=Turns)
     unready: Callable[[], str | None] = lambda: None
     appends: Log | None = None  # what producers append with; None: `log`

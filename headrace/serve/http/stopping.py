@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI
 
-from headrace.serve.commits import Commits
+from headrace.serve.signal import Signal
 
 __all__ = ["Stopping", "stopping_of"]
 
@@ -11,7 +11,7 @@ class Stopping:
     """Whether a server is about to stop. `note` is safe in any thread."""
 
     def __init__(self) -> None:
-        self._told = Commits()
+        self._told = Signal()
 
     def note(self) -> None:
         """Say that it is."""

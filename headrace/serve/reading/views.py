@@ -24,11 +24,11 @@ from headrace.log.base import Log, Partition
 from headrace.model.names import closest
 from headrace.plan.tables import ERRORS
 from headrace.schema.relations import Named
-from headrace.serve.commits import Commits
 from headrace.serve.missing import explain_missing
 from headrace.serve.reading.asked import read_selection
 from headrace.serve.reading.positions import Position, covers, position_of, position_text
 from headrace.serve.reading.topics import TopicNames
+from headrace.serve.signal import Signal
 from headrace.store.asking import Standing, readable_columns
 from headrace.store.base import Snapshot, Store
 
@@ -80,7 +80,7 @@ class NotYet(Exception):
 class Views:
     """Reads views of a store; `read` is for threads, `wait_for` for the event loop."""
 
-    def __init__(self, store: Store, log: Log, commits: Commits) -> None:
+    def __init__(self, store: Store, log: Log, commits: Signal) -> None:
         self._store = store
         self._log = log
         self._commits = commits

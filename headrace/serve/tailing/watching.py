@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from headrace.errors import HeadraceError, TopicNotFound
 from headrace.log.base import Log, Partition, Watch
-from headrace.serve.commits import Commits
+from headrace.serve.signal import Signal
 
 __all__ = ["TopicWatch", "Watched"]
 
@@ -28,7 +28,7 @@ class Watched:
     """A topic that is followed: where it ends, as far as that is known, and how often it grew."""
 
     def __init__(self) -> None:
-        self.grown = Commits()
+        self.grown = Signal()
         self.followers = 0
         self.ends: Mapping[Partition, int] | None = None  # None: not asked yet, or it cannot be
 

@@ -1,16 +1,16 @@
-"""Tell of commits: the engine's threads note them, those who serve readers wait for the next.
+"""Tell that something happened: any thread notes it, those who serve readers wait for it.
 
-A commit costs one addition while nothing waits.
+To note costs one addition while nothing waits.
 """
 
 import asyncio
 import threading
 
-__all__ = ["Commits"]
+__all__ = ["Signal"]
 
 
-class Commits:
-    """Counts what became visible: turns and swaps. `note` is safe in any thread."""
+class Signal:
+    """Counts how often something happened. `note` is safe in any thread."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -18,7 +18,7 @@ class Commits:
         self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
 
     def note(self) -> None:
-        """Say that something has become visible."""
+        """Say that it happened."""
         with self._mutex:
             self.count += 1
             waiting, self._waiting = self._waiting, set()
