@@ -98,6 +98,8 @@ class _Reader:
         inner = node
         while isinstance(inner, exp.Dot):
             inner = inner.this
+        if isinstance(inner, exp.Star) and inner is not node:
+            raise tree.refuse(node, "* has no fields; write * alone, or name the columns")
         if not isinstance(inner, exp.Column | exp.Star):
             raise tree.refuse(
                 node, f"{tree.text(inner)[:40]} is no column, and * stands for columns; name them"
