@@ -10,7 +10,7 @@ import pytest
 from headrace import faults
 from headrace.errors import DiskFull, LogError, PositionLost, TopicNotFound
 from headrace.log import Append, EmbeddedLog, Partition, Range, Topic, TopicSettings, records
-from headrace.log.embedded import appender
+from headrace.log.embedded import appender, topics
 from headrace.log.embedded import transactions as log_transactions
 from headrace.log.embedded.ends import read_ends
 from headrace.log.embedded.format import encode_payload
@@ -240,3 +240,19 @@ def test_a_topic_that_is_deleted_under_a_reader_is_not_found(
     monkeypatch.setattr(log, "topic", look_just_before_it_is_deleted)
     with pytest.raises(TopicNotFound):
         READERS[reader](log)
+
+
+def test_a_topic_that_is_made_while_it_is_looked_for_is_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = EmbeddedLog(tmp_path)
+    look = topics._partition_folders
+
+    def made_meanwhile(folder: Path) -> list[Path]:
+        if not folder.exists():
+            log.create_topic("t")
+        return look(folder)
+
+    monkeypatch.setattr(topics, "_partition_folders", made_meanwhile)
+    assert EmbeddedLog(tmp_path).topic("t").name == "t"
+    log.close()

@@ -157,9 +157,13 @@ def _make_partition(folder: Path, *, sync: bool) -> None:
 def load_topic(path: Path, name: str) -> StoredTopic:
     """Return a topic. TopicNotFound, LogDamaged."""
     file = path / name / "topic.json"
-    if not is_topic_name(name) or not file.is_file():
-        if is_topic_name(name) and _partition_folders(path / name):
+    is_name = is_topic_name(name)
+    is_there = is_name and file.is_file()
+    if is_name and not is_there and _partition_folders(path / name):
+        is_there = file.is_file()  # the topic may have been made just now
+        if not is_there:
             raise _damaged_topic(file, "it is gone, and the partitions are there")
+    if not is_there:
         raise TopicNotFound(
             f"{name!r}: no such topic in {path}. Make it: `headrace append {name} --create`; or, "
             f"if it was deleted by mistake, restore its folder: `cp -r COPY/{name} {path}/`."
