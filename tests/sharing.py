@@ -4,8 +4,9 @@ Four workers keep two cores busy. The first two run Spark in their own process, 
 that do; a Spark in each of the four would cost more than it waits for. The third takes the tests of
 Kafka, so that one broker serves them all, the fourth those that start processes. Both wait much.
 Those of Spark give way to them, so that they wait for nothing else; what is left of the cores is
-for Spark. Who has no file of its own left takes any that is left; but one of Spark only the first
-two do. The tests of a file stay together and share what they start.
+for Spark. Who has no file of its own left takes any that is left; but the last two take one of
+Spark only where many are, because each would start one first. The tests of a file stay together and
+share what they start.
 
 xdist's own groups (`--dist loadgroup`) have no effect with pytest 9.
 """
@@ -51,14 +52,16 @@ LONG = (
     "tests/store/test_touched_windows.py",
 )
 
-#: What a worker takes, by its number, first choice first; what it does not name it never takes.
+#: What a worker takes, by its number, first choice first.
 ANY = (Need.NOTHING, Need.PROCESSES, Need.KAFKA)
 CHOICES: Sequence[Sequence[Need]] = (
     (Need.SPARK, *ANY),
     (Need.SPARK, *ANY),
-    (Need.KAFKA, Need.PROCESSES, Need.NOTHING),
-    (Need.PROCESSES, Need.NOTHING, Need.KAFKA),
+    (Need.KAFKA, Need.PROCESSES, Need.NOTHING, Need.SPARK),
+    (Need.PROCESSES, Need.NOTHING, Need.KAFKA, Need.SPARK),
 )
+#: Of Spark, before it is worth while to start another one.
+MANY_FILES = 10
 
 
 def give_way(worker: str | None) -> None:
@@ -115,8 +118,13 @@ class ByNeed(LoadFileScheduling):
             super()._assign_work_unit(node)
 
     def _next(self, node: WorkerController) -> str | None:
-        for need in CHOICES[_number(node.gateway.id)]:
-            for file in self.workqueue:
-                if need_of(file) is need:
-                    return file
+        choices = CHOICES[_number(node.gateway.id)]
+        for need in choices:
+            files = [file for file in self.workqueue if need_of(file) is need]
+            starts = need is Need.SPARK and choices[0] is not need and not self._has_spark(node)
+            if len(files) >= (MANY_FILES if starts else 1):
+                return files[0]
         return None
+
+    def _has_spark(self, node: WorkerController) -> bool:
+        return any(need_of(file) is Need.SPARK for file in self.assigned_work[node])
