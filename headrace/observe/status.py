@@ -122,6 +122,7 @@ class ChangesStatus:
     sinks: int
     readers: int  # with a lease
     always: bool
+    held_bytes: int = 0  # in memory, of the last changes and of the rows they end with
 
 
 @dataclass(frozen=True)
@@ -295,7 +296,15 @@ def take_status(
         engine,
         definitions,
         tuple(
-            ChangesStatus(view, each.since, each.rows, each.sinks, each.leases, each.always)
+            ChangesStatus(
+                view,
+                each.since,
+                each.rows,
+                each.sinks,
+                each.leases,
+                each.always,
+                each.held_bytes,
+            )
             for view, each in snapshot.kept_changes().items()
         ),
     )

@@ -132,13 +132,17 @@ class PublicRows:
 
 @dataclass(frozen=True)
 class KeptChanges:
-    """Changes of a view that are kept after the commit `since`, and for how many readers."""
+    """Changes of a view that are kept after the commit `since`, and for how many readers.
+
+    `held_bytes` are in memory, of the last ones and of the rows they end with.
+    """
 
     since: int
     rows: int
     sinks: int
     leases: int
     always: bool
+    held_bytes: int = 0
 
 
 class Snapshot(Protocol):

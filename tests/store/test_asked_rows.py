@@ -114,8 +114,8 @@ def test_where_a_view_stands_follows_every_commit(tmp_path: Path) -> None:
         store.commit(replace(turn, watermarks=watermarks))
         with store.open() as snapshot:
             known = store._standings.get("hits", snapshot.commits(), snapshot._changes)
-            assert known == read_standing(snapshot._fetch, "hits").standing
+            assert known == read_standing(snapshot._fetch, "hits")
     assert known is not None
-    assert known.position == {PARTITION_0: 5, StreamPartition("clicks", 1): 2}
-    assert known.watermark_us == 7
+    assert known.standing.position == {PARTITION_0: 5, StreamPartition("clicks", 1): 2}
+    assert known.standing.watermark_us == 7
     store.close()

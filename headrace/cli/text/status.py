@@ -80,9 +80,10 @@ def all_details(found: Json, *, width: int | None = None) -> "Group":
     for each in found["changes"]:
         kept = [counted(each["sinks"], "sink"), counted(each["readers"], "reader")]
         kept += ["always"] if each["always"] else []
+        held = counted(each["held_bytes"], "byte")
         parts.append(
             f"changes of {each['view']}: {counted(each['rows'], 'row')} kept since commit "
-            f"{each['since']} for {', '.join(kept)}"
+            f"{each['since']} for {', '.join(kept)}; {held} in memory"
         )
     parts += [
         f"outbox: {counted(found['outbox_records'], 'record')} waiting",

@@ -8,10 +8,9 @@ import pyarrow as pa
 
 from headrace.errors import MergeFailed, StoreError
 from headrace.ledger.entries import Commit, OutboxEntry, Owner, Seed
-from headrace.ledger.following import Changed
 from headrace.plan.tables import Table
 from headrace.store.base import Evaluate
-from headrace.store.duckdb.changes.keeping import ChangeKeeping
+from headrace.store.duckdb.changes.keeping import ChangeKeeping, Making
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.evaluating import Evaluating
 from headrace.store.duckdb.tables.names import physical
@@ -44,26 +43,25 @@ def write_turn(
     number: int,
     keeping: ChangeKeeping,
     evaluate: Evaluate | None = None,
-) -> Changed:
+) -> Making:
     """Write a turn's deltas, changes, positions, counters, outbox and seeds.
 
-    `number` is that of the commit. Returns which views that are followed changed. MergeFailed names
-    the view.
+    `number` is that of the commit. Returns what was made of changes. MergeFailed names the view.
     """
     unit = commit.planned.unit
     for aside in commit.set_aside:
         set_aside(file, unit, aside)
-    makers = keeping.begin(commit, number)
+    making = keeping.begin(commit, number)
     evaluating = Evaluating(file, commit.deltas)
     for table, deltas in commit.deltas.items():
         _merge(file, table, deltas)
     evaluating.write(evaluate)
-    for maker in makers:
+    for maker in making.makers:
         maker.close()
     set_progress(file, unit, commit.progress)
     set_watermarks(file, commit.watermarks)
     _expire(file, commit)
-    changed = keeping.finish(makers)
+    keeping.finish(making)
     for written in commit.written:
         write_rows(file, written)
     _add_counters(file, commit)
@@ -72,7 +70,7 @@ def write_turn(
     _add_seeds(file, commit.seeds)
     set_manifests(file, unit, commit.manifests)
     _note_turn(file, commit)
-    return changed
+    return making
 
 
 def blame_for_memory(commit: Commit, error: StoreError) -> MergeFailed | None:
@@ -106,7 +104,7 @@ def count_commit(file: DuckDBFile) -> None:
 def _merge(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table]) -> None:
     try:
         if placing_of(table).chains and not table.part:
-            if deltas:
+            if any(delta.num_rows for delta in deltas):
                 merge_sessions(file, table, deltas)
             return
         for delta in deltas:

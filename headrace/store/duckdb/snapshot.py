@@ -7,7 +7,6 @@ read afterwards has to be of the same state, and is not tried again.
 
 import json
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -49,9 +48,18 @@ from headrace.store.base import (
 )
 from headrace.store.duckdb.asked import find_rows, select, stream_rows
 from headrace.store.duckdb.changes.following import read_leases, read_sinks
-from headrace.store.duckdb.changes.layout import first_table, rows_view
+from headrace.store.duckdb.changes.keeping import ChangeKeeping
+from headrace.store.duckdb.changes.kept import count_kept, count_waiting
+from headrace.store.duckdb.changes.layout import rows_view
 from headrace.store.duckdb.changes.publishing import Asking, net_changes
-from headrace.store.duckdb.changes.reading import head_token, keyed_columns, page_after, rows_of
+from headrace.store.duckdb.changes.reading import (
+    Reading,
+    head_token,
+    keyed_columns,
+    page_after,
+    rows_of,
+)
+from headrace.store.duckdb.changes.recent import RecentChanges
 from headrace.store.duckdb.changes.shown import ShownVersion, read_shown, version_at
 from headrace.store.duckdb.commit import SUM_COUNTERS
 from headrace.store.duckdb.errors import lacks_memory, translated
@@ -60,7 +68,7 @@ from headrace.store.duckdb.file import PAUSES_SECONDS
 from headrace.store.duckdb.public import least_bytes, open_rows, read_public
 from headrace.store.duckdb.query import read_query
 from headrace.store.duckdb.sizing import count_errors, count_state, estimate_bytes
-from headrace.store.duckdb.standing import Standings, read_standing
+from headrace.store.duckdb.standing import Looked, Standings, read_standing
 from headrace.store.duckdb.tables.cutting import day_start
 from headrace.store.duckdb.tables.names import errors_of, physical, quote
 from headrace.store.duckdb.tables.placing import placing_of
@@ -86,19 +94,21 @@ class DuckDBSnapshot:
         connection: duckdb.DuckDBPyConnection,
         asked: Asked = lambda _: nullcontext(),
         standings: Standings | None = None,
-        told: Mapping[str, int] | None = None,
+        keeping: ChangeKeeping | None = None,
         tables: Mapping[str, Table] | None = None,
     ) -> None:
         self._connection = connection
         self._tables = tables or {}  # that readers see, by view, as far as is known
-        self._told = told or {}  # by topic: further than the ledger says
+        self._keeping = keeping
+        self._recent = RecentChanges() if keeping is None else keeping.recent
+        # By topic: further than the ledger says.
+        self._told = {} if keeping is None else keeping.unwritten
         self._asked = asked
         self._standings = standings or Standings()
         self._changes = self._standings.changes
         self._is_begun = True
         self._is_read = True
         self._engine: tuple[str, int] | None = None  # the store's id and the number of commits
-        self._versions: dict[str, list[ShownVersion]] = {}
 
     def begin(self) -> None:
         """Begin the transaction that all reads are of. StoreError."""
@@ -122,11 +132,13 @@ class DuckDBSnapshot:
 
     def standing(self, view: str) -> Standing:
         """Return where a view stands. ViewNotFound: readers see none of that name."""
+        return self._look(view).standing
+
+    def _look(self, view: str) -> Looked:
         found = self._standings.get(view, self.commits(), self._changes)
         if found is None:
-            looked = read_standing(self._fetch, view)
-            self._standings.keep(looked, self._changes)
-            found = looked.standing
+            found = read_standing(self._fetch, view)
+            self._standings.keep(found, self._changes)
         return found
 
     def rows(
@@ -334,12 +346,15 @@ class DuckDBSnapshot:
         """Yield what a sink is to be told up to this commit, in order."""
         head = self.commits() if state.until is None else state.until
         shown = self._shown_of(state.sink.view)
-        return net_changes(Asking(self._fetch, self._few, self._batches), state, shown, head)
+        asking = Asking(self._fetch, self._few, self._batches, self._recent)
+        return net_changes(asking, state, shown, head)
 
-    def _shown_of(self, view: str) -> list[ShownVersion]:
-        if view not in self._versions:
-            self._versions[view] = read_shown(self._fetch, view)
-        return self._versions[view]
+    def _shown_of(self, view: str) -> Sequence[ShownVersion]:
+        """Return the versions of a view, maybe some that nobody needs and that are gone."""
+        try:
+            return self._look(view).shown
+        except ViewNotFound:
+            return ()
 
     def _few(self, sql: str, values: Sequence[object]) -> pa.Table:
         return self._read(lambda: self._connection.execute(parse(sql), values).to_arrow_table())
@@ -354,17 +369,7 @@ class DuckDBSnapshot:
 
     def waiting_changes(self) -> dict[str, int]:
         """Return how many changes wait for each sink, by its topic."""
-        waiting: dict[str, int] = {}
-        for state in self.sinks():
-            topic, told = state.sink.topic, state.told
-            waiting[topic] = 0
-            for shown in self._shown_of(state.sink.view):
-                counted = f"SELECT count(*) FROM {shown.changes} WHERE _commit > {told}"
-                waiting[topic] += int(self._fetch(counted)[0][0])
-            if state.first is not None:
-                counted = f"SELECT count(*) FROM {first_table(topic)}"
-                waiting[topic] += int(self._fetch(counted)[0][0])
-        return waiting
+        return count_waiting(self._fetch, self.sinks())
 
     def keyed_rows(self, view: str) -> pa.Table:
         """Return all rows of a view: `_closed`, `_key`, and its columns. TokenRefused."""
@@ -381,7 +386,11 @@ class DuckDBSnapshot:
     ) -> Page:
         """Return what followed a token, at most so many rows. TokenRefused, TokenTooOld."""
         page = page_after(
-            self._fetch, self._few, view, after, max_rows=max_rows, max_bytes=max_bytes
+            Reading(self._fetch, self._few, self._recent, self._shown_of(view)),
+            view,
+            after,
+            max_rows=max_rows,
+            max_bytes=max_bytes,
         )
         if not page.at_head:
             return page
@@ -394,16 +403,9 @@ class DuckDBSnapshot:
 
     def kept_changes(self) -> dict[str, KeptChanges]:
         """Return what is kept of the changes of every view that is followed."""
-        kept: dict[str, KeptChanges] = {}
-        sinks = Counter(state.sink.view for state in self.sinks())
-        leases = Counter(view for view, _ in read_leases(self._fetch).values())
-        followed = "SELECT view, since, always FROM headrace.followed ORDER BY view"
-        for view, since, always in self._fetch(followed):
-            rows = 0
-            for shown in read_shown(self._fetch, view):
-                rows += int(self._fetch(f"SELECT count(*) FROM {shown.changes}")[0][0])
-            kept[view] = KeptChanges(since, rows, sinks[view], leases[view], always)
-        return kept
+        keeping = self._keeping
+        held = (lambda _: 0) if keeping is None else keeping.held_bytes
+        return count_kept(self._fetch, self.sinks(), held)
 
     def _next_rows(self, table: str, size: str, max_rows: int, max_bytes: int) -> pa.Table:
         """Return the next rows of a table that wait, by their numbers."""

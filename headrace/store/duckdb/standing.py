@@ -7,29 +7,28 @@ plan than these take altogether.
 """
 
 from dataclasses import replace
-from functools import lru_cache
-from operator import itemgetter
 from typing import NamedTuple
 
 from headrace.errors import ViewNotFound
 from headrace.ledger.entries import Commit, HoldingState, Owner, StreamPartition
 from headrace.ledger.following import Token
-from headrace.schema.relations import Relation
 from headrace.store.asking import Standing
-from headrace.store.duckdb.changes.shown import Rows
+from headrace.store.duckdb.changes.shown import Rows, ShownVersion, read_shown
 from headrace.time.clocks import NEVER
 
 __all__ = ["Looked", "Standings", "read_standing"]
 
-_relation = lru_cache(maxsize=256)(Relation.from_json)
-
 
 class Looked(NamedTuple):
-    """Where a view stands, the unit that maintains it, and the streams that it reads."""
+    """Where a view stands, the unit that maintains it, and the streams that it reads.
+
+    `shown` are its versions, the one that readers see last; older ones may be gone meanwhile.
+    """
 
     standing: Standing
     unit: str | None
     inputs: frozenset[str]
+    shown: tuple[ShownVersion, ...]
 
 
 class Standings:
@@ -48,12 +47,12 @@ class Standings:
         self.changes += 1
         self._known = {}
 
-    def get(self, view: str, commits: int, changes: int) -> Standing | None:
+    def get(self, view: str, commits: int, changes: int) -> Looked | None:
         """Return what is known of a view at a commit."""
         at, looked = self._known.get(view, (-1, None))
         if looked is None or at != changes or looked.standing.commit != commits:
             return None
-        return looked.standing
+        return looked
 
     def keep(self, looked: Looked, changes: int) -> None:
         """Keep what was found."""
@@ -91,10 +90,10 @@ def _advanced(looked: Looked, commit: Commit, number: int) -> Looked:
 
 def read_standing(rows: Rows, view: str) -> Looked:
     """Return where a view stands. ViewNotFound: readers see none of that name."""
-    shown = rows("SELECT version, relation, since FROM headrace.shown WHERE view = ?", [view])
+    shown = read_shown(rows, view)
     if not shown:
         raise ViewNotFound(f"there is no view {view} that readers see; `headrace status` tells")
-    version, relation, _ = max(shown, key=itemgetter(2))
+    version = shown[-1].version
     store_id, commits = rows("SELECT store_id, commits FROM headrace.engine", [])[0]
     held = rows(
         "SELECT unit, inputs, state FROM headrace.holdings "
@@ -119,9 +118,9 @@ def read_standing(rows: Rows, view: str) -> Looked:
         view,
         version,
         state,
-        _relation(relation),
+        shown[-1].relation,
         Token(store_id, version, commits),
         position,
         watermark[0][0] if watermark else NEVER,
     )
-    return Looked(standing, unit, read)
+    return Looked(standing, unit, read, tuple(shown))

@@ -35,7 +35,7 @@ from headrace.log.base import Partition, Range
 from headrace.plan.tables import Table
 from headrace.store.base import Evaluate
 from headrace.store.duckdb.changes.following import head_of
-from headrace.store.duckdb.changes.keeping import ChangeKeeping
+from headrace.store.duckdb.changes.keeping import ChangeKeeping, Making
 from headrace.store.duckdb.changes.reading import check_token, head_token
 from headrace.store.duckdb.changes.swapping import begin_swaps, end_swaps
 from headrace.store.duckdb.commit import blame_for_memory, count_commit, write_turn
@@ -137,8 +137,13 @@ class DuckDBStore:
     def open(self) -> Iterator[DuckDBSnapshot]:
         """Open the last committed state for reading."""
         with self._file.cursor() as cursor:
-            told = self._keeping.unwritten
-            snapshot = DuckDBSnapshot(cursor, self._file.asked, self._standings, told, self._tables)
+            snapshot = DuckDBSnapshot(
+                cursor,
+                self._file.asked,
+                self._standings,
+                self._keeping,
+                self._tables,
+            )
             snapshot.begin()
             yield snapshot
 
@@ -319,16 +324,18 @@ class DuckDBStore:
         """
         check_laws(commit.counters)
         tried = False
-        changed: Changed = frozenset()
+        making: Making | None = None
         number = 0
 
         def write() -> None:
-            nonlocal tried, changed, number
+            nonlocal tried, making, number
             # DuckDB may lack memory for its checkpoint when the transaction is committed already.
             if not (tried and self._is_committed(commit.planned)):
+                if tried:
+                    self._keeping.forget()  # what was read within the try that was rolled back
                 tried = True
                 number = self._check_turn(commit.planned) + 1
-                changed = write_turn(self._file, commit, number, self._keeping, evaluate)
+                making = write_turn(self._file, commit, number, self._keeping, evaluate)
                 faults.reach("before_commit")
 
         try:
@@ -340,9 +347,10 @@ class DuckDBStore:
             if not self._is_committed(commit.planned):
                 raise blame_for_memory(commit, error) or error from error
         self._standings.advance(commit, number)
-        self._keeping.note_watermarks(commit.watermarks)
+        assert making is not None
+        self._keeping.committed(commit, number, making)
         faults.reach("after_commit")
-        return changed
+        return frozenset(making.changed)
 
     def _is_committed(self, planned: PlannedTurn) -> bool:
         """Return whether this very turn, of this engine, is in the ledger."""

@@ -6,13 +6,14 @@ Both ask the same query. In memory it is planned once and then kept, in the stor
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.scratch import calculate
 from headrace.store.duckdb.changes.layout import META
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.touching import same_keys
 
-__all__ = ["find_differences", "insert_differences"]
+__all__ = ["find_differences", "insert_differences", "placed"]
 
 
 def insert_differences(
@@ -45,6 +46,19 @@ def find_differences(
     """Return how images differ: `number`, from 1, `sign`, `_closed`, and the columns."""
     query = f"FROM ({_differences('before', 'after', keys, columns)}) ORDER BY number"
     return calculate(query, {"before": before, "after": after})
+
+
+def placed(differences: pa.Table, commit: int, step: int, made: int) -> pa.Table:
+    """Return differences as changes: a step of a commit that has so many already."""
+    rows = differences.num_rows
+    columns = {
+        "_commit": pa.repeat(pa.scalar(commit, pa.int64()), rows),
+        "_step": pa.repeat(pa.scalar(step, pa.int8()), rows),
+        "_row": pc.add(differences["number"], made),
+        "_sign": differences["sign"].cast(pa.int8()),
+    }
+    rest = differences.drop_columns(["number", "sign"])
+    return pa.table(columns | dict(zip(rest.column_names, rest.columns, strict=True)))
 
 
 def _differences(before: str, after: str, keys: Sequence[str], columns: Sequence[str]) -> str:

@@ -4,14 +4,16 @@ What a commit has to know of followers is in memory, so that a view that nobody 
 nothing; so is how far readers with a lease are, which no transaction is worth.
 """
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
 
 from headrace.errors import TokenTooOld
 from headrace.ledger.entries import Commit, Owner
 from headrace.ledger.following import (
-    Changed,
     ChangeLimits,
     Followers,
     SinkState,
@@ -32,13 +34,14 @@ from headrace.store.duckdb.changes.following import (
     set_followers,
 )
 from headrace.store.duckdb.changes.layout import first_table
-from headrace.store.duckdb.changes.making import ChangeMaker
+from headrace.store.duckdb.changes.making import Carried, ChangeMaker
+from headrace.store.duckdb.changes.recent import RecentChanges
 from headrace.store.duckdb.changes.shown import read_shown
 from headrace.store.duckdb.changes.sizes import check_sizes, row_bytes
 from headrace.store.duckdb.file import DuckDBFile
 from headrace.time.clocks import NEVER
 
-__all__ = ["ChangeKeeping"]
+__all__ = ["ChangeKeeping", "Making"]
 
 # Changes of a view with `emit = 'every ...'` are compacted when so many were added since the last
 # time, besides as many as were left then.
@@ -49,7 +52,25 @@ _PRUNE_COMMITS = 16
 _TOLD_COMMITS = 16
 # Where a turn touches few of many rows, so many commits pass before that is looked into again.
 _CROWDED_COMMITS = 32
+#: A view, and a version of it.
+Version = tuple[str, str]
+
 _NO_LIMITS = ChangeLimits(commits=1 << 62, bytes=1 << 62)
+
+
+@dataclass
+class Making:
+    """The changes of one commit: what makes them, which views changed, what the next begins with.
+
+    `forgotten` is how often everything had been forgotten when it began; `made` has the changes by
+    the name of their table, as `RecentChanges` notes them.
+    """
+
+    forgotten: int
+    makers: list[ChangeMaker] = field(default_factory=list)
+    changed: set[str] = field(default_factory=set)
+    carried: dict[Version, Carried] = field(default_factory=dict)
+    made: dict[str, pa.Table | None] = field(default_factory=dict)
 
 
 class ChangeKeeping:
@@ -61,6 +82,10 @@ class ChangeKeeping:
         self._followed: dict[str, FollowedView] | None = None
         self._leases: dict[str, tuple[str, int]] | None = None
         self._watermarks: dict[Owner, int] | None = None  # W of versions, as the ledger has it
+        self._carried: dict[Version, Carried] = {}  # images that the next commit may begin with
+        self._forgotten = 0  # how often
+        self.recent = RecentChanges()
+        self._mutex = threading.Lock()  # of these four: units commit in threads of their own
         self._added: dict[str, int] = {}  # changes since a view's were made fewer
         self._unpruned: dict[str, int] = {}  # commits since a view was pruned
         self._crowded: dict[str, int] = {}  # commits until it is tried to read what is near
@@ -70,7 +95,11 @@ class ChangeKeeping:
     def forget(self) -> None:
         """Read anew who follows, and W of versions: they changed."""
         self._followed = None
-        self._watermarks = None
+        with self._mutex:
+            self._watermarks = None
+            self._carried = {}
+            self._forgotten += 1
+            self.recent.forget()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -110,25 +139,28 @@ class ChangeKeeping:
             found = self._leases = read_leases(self._file.rows)
         return found
 
-    def begin(self, commit: Commit, number: int) -> list[ChangeMaker]:
+    def begin(self, commit: Commit, number: int) -> "Making":
         """Return what makes the changes of a commit, after a look at what it touches."""
         self._ended.clear()
+        making = Making(self._forgotten)
+        with self._mutex:  # taken out: they do not hold any more when this is committed
+            carried = {table: self._carried.pop(_version(table), None) for table in commit.deltas}
         tables = [table for table in commit.deltas if not table.part and self._is_followed(table)]
         if not tables:
-            return []
+            return making
         known = self._known_watermarks()
-        makers = []
         for table in tables:
             owner = Owner("view", table.view, table.version)
             before_us = known.get(owner, NEVER)
             after_us = commit.watermarks.get(owner, before_us)
             into = self.followed[table.view].changes
-            maker = ChangeMaker(self._file, table, into, (before_us, after_us), number)
+            watermarks = before_us, after_us
+            maker = ChangeMaker(self._file, table, into, watermarks, number, carried[table])
             maker.look(commit.deltas[table], may_be_near=self._may_be_near(table.view))
             if maker.is_crowded:
                 self._crowded[table.view] = _CROWDED_COMMITS
-            makers.append(maker)
-        return makers
+            making.makers.append(maker)
+        return making
 
     def _may_be_near(self, view: str) -> bool:
         self._crowded[view] = self._crowded.get(view, 0) - 1
@@ -144,31 +176,40 @@ class ChangeKeeping:
             self._watermarks = found
         return found
 
-    def note_watermarks(self, moved: Mapping[Owner, int]) -> None:
-        """Note that W of some versions was committed, so that the next commit need not read it."""
-        if (known := self._watermarks) is not None:
-            self._watermarks = {**known, **moved}
+    def committed(self, commit: Commit, number: int, making: "Making") -> None:
+        """Note what a commit left, so that the next one, and readers, need not read it."""
+        with self._mutex:
+            if making.forgotten != self._forgotten:
+                self._watermarks = None
+                return
+            if self._watermarks is not None:
+                self._watermarks = {**self._watermarks, **commit.watermarks}
+            self._carried |= making.carried
+            self.recent.note(number, making.made)
 
     def _is_followed(self, table: Table) -> bool:
         found = self.followed.get(table.view)
         return found is not None and found.version == table.version
 
-    def finish(self, makers: Sequence[ChangeMaker]) -> Changed:
-        """Write the changes of a turn; return which views changed. MergeFailed."""
-        changed = []
-        for maker in makers:
+    def finish(self, making: "Making") -> None:
+        """Write the changes of a turn. MergeFailed."""
+        for maker in making.makers:
             made = maker.finish()
+            if maker.carried is not None:
+                making.carried[_version(maker.table)] = maker.carried
             if made.rows:
-                changed.append(maker.table.view)
+                making.changed.add(maker.table.view)
+                into, changes = self.followed[maker.table.view].changes, made.changes
+                making.made[into] = changes
                 self.measure(
                     maker.table,
                     maker.commit,
                     are_small=made.are_small,
-                    held_bytes=made.held_bytes,
+                    held_bytes=None if changes is None else changes.nbytes,
                 )
-                self._compact(maker.table.view, made.rows, maker.commit)
+                if self._compact(maker.table.view, made.rows, maker.commit):
+                    making.made[into] = None
             self._prune_now_and_then(maker.table.view)
-        return frozenset(changed)
 
     def _prune_now_and_then(self, view: str) -> None:
         if self.followed[view].is_measured:
@@ -177,22 +218,25 @@ class ChangeKeeping:
                 self._unpruned[view] = 0
                 self.prune(view)
 
-    def _compact(self, view: str, count: int, commit: int) -> None:
+    def _compact(self, view: str, count: int, commit: int) -> bool:
+        """Put the changes of commits together where they wait; return whether it was done."""
         followed = self.followed[view]
         if followed.always or all(
             state.sink.emit != "every" and not state.paused for state in followed.sinks
         ):
-            return
+            return False
         if any(state.paused and state.sink.emit == "final" for state in followed.sinks):
-            return  # a row that closes and leaves meanwhile is still to be told
+            return False  # a row that closes and leaves meanwhile is still to be told
         if any(state.until is not None for state in followed.sinks):
-            return  # what is on its way stays as it is until it is there
+            return False  # what is on its way stays as it is until it is there
         self._added[view] = self._added.get(view, 0) + count
-        if self._added[view] > COMPACT_ROWS:
-            told = [told for of, told in self.leases.values() if of == view]
-            [shown] = read_shown(self._file.rows, view)[-1:]
-            left = compact(self._file, followed, shown, min([commit, *told]))
-            self._added[view] = -left
+        if self._added[view] <= COMPACT_ROWS:
+            return False
+        told = [told for of, told in self.leases.values() if of == view]
+        [shown] = read_shown(self._file.rows, view)[-1:]
+        left = compact(self._file, followed, shown, min([commit, *told]))
+        self._added[view] = -left
+        return True
 
     def measure(
         self,
@@ -260,6 +304,15 @@ class ChangeKeeping:
         """Note whether a sink is told anything."""
         self._file.run("UPDATE headrace.sinks SET paused = ? WHERE topic = ?", [paused, topic])
         self.forget()
+
+    def held_bytes(self, view: str) -> int:
+        """Return how many bytes of a view's rows and changes are in memory."""
+        found = (self._followed or {}).get(view)
+        if found is None:
+            return 0
+        carried = self._carried.get((view, found.version))
+        images = 0 if carried is None else carried.left.images.nbytes
+        return images + self.recent.held_bytes(found.changes)
 
     @property
     def unwritten(self) -> Mapping[str, int]:
@@ -331,6 +384,10 @@ class ChangeKeeping:
         if ended := prune(self._file, view, leases, self._limits):
             self._ended.update(ended)
             self.forget()
+
+
+def _version(table: Table) -> Version:
+    return table.view, table.version
 
 
 def _told(state: SinkState, commits: Mapping[str, int]) -> SinkState:

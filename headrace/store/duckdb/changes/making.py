@@ -6,6 +6,9 @@ where the two differ there is a change. `_events` is no declared column, so it m
 
 A row that is closed and leaves in one commit changes twice, as if there had been two commits:
 readers who want closed rows only have to see it.
+
+The next turn mostly touches rows of the same times. So the images that a commit ends with are
+carried over to the next one, which begins with them and need not read them.
 """
 
 from abc import ABC, abstractmethod
@@ -16,21 +19,23 @@ import pyarrow as pa
 
 from headrace.ledger.following import relation_of
 from headrace.plan.tables import Table
-from headrace.store.duckdb.changes.differing import find_differences, insert_differences
+from headrace.store.duckdb.changes.differing import find_differences, insert_differences, placed
 from headrace.store.duckdb.changes.images import count_near, read_images, read_near, take_images
-from headrace.store.duckdb.changes.layout import META, columns_of
+from headrace.store.duckdb.changes.layout import columns_of
 from headrace.store.duckdb.changes.sizes import are_small
 from headrace.store.duckdb.file import DuckDBFile
-from headrace.store.duckdb.tables.placing import Near, placing_of
-from headrace.store.duckdb.tables.reading import Shown, shown_at
+from headrace.store.duckdb.tables.placing import NOWHERE, Near, Span, placing_of
+from headrace.store.duckdb.tables.reading import Shown, shown_at, shown_then
 from headrace.store.duckdb.tables.touching import Touched, find_touched, key_names
 from headrace.time.clocks import NEVER
 from headrace.time.windows import MIN_EDGE_US
 
-__all__ = ["FEW_ROWS", "ChangeMaker", "Made"]
+__all__ = ["FEW_ROWS", "Carried", "ChangeMaker", "Left", "Made"]
 
 #: Of so many touched rows the images are compared in memory.
 FEW_ROWS = 8_192
+#: Of a view's images, from one commit to the next.
+MAX_CARRIED_BYTES = 1 << 20
 # So many rows of the same times are read with the touched ones, and some for each of a delta.
 _NEAR_ROWS = 256
 _NEAR_FACTOR = 4
@@ -39,12 +44,30 @@ _NEAR_FACTOR = 4
 class Made(NamedTuple):
     """How many changes a commit has, and whether all of them are surely small as records.
 
-    `held_bytes` is about what they hold; None: the store has to be asked.
+    `changes` are the rows as they were written; None: there are none, or the store alone has them.
     """
 
     rows: int
     are_small: bool
-    held_bytes: int | None
+    changes: pa.Table | None
+
+
+class Left(NamedTuple):
+    """The images of all rows that a test holds for, as a commit left them.
+
+    It holds for no more than `rows` rows; some may not be shown, and have no image.
+    """
+
+    near: Near
+    images: pa.Table
+    rows: int
+
+
+class Carried(NamedTuple):
+    """What a commit left, with W as it was."""
+
+    left: Left
+    watermark_us: int
 
 
 class ChangeMaker:
@@ -52,7 +75,7 @@ class ChangeMaker:
 
     `look` before anything is written, `close` once the deltas are merged and rows are still to
     leave, `finish` after everything. `into` is the table of changes; `watermarks` are W before the
-    turn and after it.
+    turn and after it. `carried` is what the commit before it left, and then what this one leaves.
     """
 
     def __init__(
@@ -62,14 +85,16 @@ class ChangeMaker:
         into: str,
         watermarks: tuple[int, int],
         commit: int,
+        carried: Carried | None = None,
     ) -> None:
         self.table = table
         self.commit = commit
         self.is_crowded = False
+        self.carried = carried
         self._file = file
         self._changes = _Changes(file, table, into, commit)
         self._before_us, self._after_us = watermarks
-        self._images: _Images
+        self._images: _Images | None = None  # none are touched
 
     def look(self, deltas: Sequence[pa.Table], *, may_be_near: bool = True) -> None:
         """Find the rows that the turn touches, and how they are now.
@@ -77,52 +102,72 @@ class ChangeMaker:
         `may_be_near`: it is worth a try to read all rows of these times, which costs less where
         few are not touched; `is_crowded` tells if it was in vain.
         """
-        ends, placing = self._ends(), placing_of(self.table)
-        if may_be_near and (near := self._near(deltas, ends)) is not None:
-            self._images = near
-            if near.begin(self._before_us):
+        placing, ends = placing_of(self.table), (self._closing(), self._leaving())
+        carried, self.carried = self.carried, None
+        if may_be_near and (near := self._near(deltas, *ends)) is not None:
+            if near == NOWHERE:
+                self.carried = carried
+                return
+            added = int(sum(delta.num_rows for delta in deltas))
+            most = min(_NEAR_ROWS + _NEAR_FACTOR * added, FEW_ROWS)
+            if carried is not None and self._is_of_use(carried, near, most):
+                self._images = _Near(self._changes, carried.left.near, most, added, carried.left)
+            else:
+                self._images = _Near(self._changes, near, most, added)
+            if self._images.begin(self._before_us):
                 return
             self.is_crowded = True
-        moved = [moved for each in ends if (moved := placing.ending(self.table, *each))]
+        moved = [moved for each in ends if each and (moved := placing.ending(self.table, *each))]
         name = f"temp.__touched_{_hex(self.table)}"
         touched = find_touched(self._file, self.table, deltas, name, moved=moved)
         kind = _Few if touched.rows <= FEW_ROWS else _InStore
         self._images = kind(self._changes, touched)
         self._images.begin(self._before_us)
 
-    def _near(self, deltas: Sequence[pa.Table], ends: Sequence[tuple[int, int]]) -> "_Near | None":
+    def _near(
+        self, deltas: Sequence[pa.Table], closing: Span | None, leaving: Span | None
+    ) -> Near | None:
         rows = [delta for delta in deltas if delta.num_rows]
-        count = sum(delta.num_rows for delta in rows)
-        if count > FEW_ROWS or self.table.children:
+        if sum(delta.num_rows for delta in rows) > FEW_ROWS or self.table.children:
             return None  # what is in the items of a row is looked up for touched rows only
         delta = pa.concat_tables(rows) if rows else None
-        near = placing_of(self.table).near(delta, ends)
-        # A power of two: the statement is the same in many turns.
-        most = min(1 << (_NEAR_ROWS + _NEAR_FACTOR * count).bit_length(), FEW_ROWS)
-        return None if near is None else _Near(self._changes, near, most)
+        return placing_of(self.table).near(delta, closing, leaving)
+
+    def _is_of_use(self, carried: Carried, near: Near, most: int) -> bool:
+        is_now = carried.watermark_us == self._before_us
+        return is_now and carried.left.rows <= most and carried.left.near.covers(near)
 
     def close(self) -> None:
         """Note which rows are closed, where some of them may leave in the same commit."""
-        if self._some_close_and_leave():
+        if self._images is not None and self._some_close_and_leave():
             self._images.note(self._after_us)
 
     def finish(self) -> Made:
         """Write what changed."""
-        self._images.note(self._after_us)
-        self._images.end()
+        if self._images is not None:
+            self._images.note(self._after_us)
+            if (left := self._images.end()) is not None:
+                self.carried = Carried(left, self._after_us)
+        elif self.carried is not None:
+            # No window ended, so its rows are closed or open as they were.
+            self.carried = self.carried._replace(watermark_us=self._after_us)
         return self._changes.made
 
-    def _ends(self) -> list[tuple[int, int]]:
-        """Return when windows end whose rows change because W moves: they close, or they leave."""
-        placing = placing_of(self.table)
+    def _closing(self) -> Span | None:
+        """Return when windows end whose rows close because W moves; None: no window does."""
+        return self._ending(0)
+
+    def _leaving(self) -> Span | None:
+        """Return the same of rows that leave."""
+        retention_us = self.table.retention_us
+        return None if retention_us is None else self._ending(retention_us)
+
+    def _ending(self, shift_us: int) -> Span | None:
         if self._after_us in (self._before_us, NEVER):
-            return []
-        shifts = [0]
-        if self.table.retention_us is not None:
-            shifts.append(self.table.retention_us)
+            return None
         first = MIN_EDGE_US if self._before_us == NEVER else self._before_us
-        ends = [(first - each, self._after_us - each) for each in shifts]
-        return [each for each in ends if placing.ending(self.table, *each) is not None]
+        span = (first - shift_us, self._after_us - shift_us)
+        return span if placing_of(self.table).ending(self.table, *span) is not None else None
 
     def _some_close_and_leave(self) -> bool:
         retention_us = self.table.retention_us
@@ -142,42 +187,40 @@ class _Changes:
         self.columns = list(columns_of(relation_of(table)))
         self._commit = commit
         self._step = 0
-        self._made = Made(0, are_small=True, held_bytes=0)
+        self._rows = 0
+        self._are_small = True
+        self._written: list[pa.Table] | None = []  # None: some of it is in the store alone
 
     @property
     def made(self) -> Made:
-        return self._made
+        changes = pa.concat_tables(self._written) if self._written else None
+        return Made(self._rows, self._are_small, changes)
 
     def insert(self, before: pa.Table, after: pa.Table) -> None:
         """Write how two tables of images in memory differ, as the next step of the commit."""
         found = find_differences(before, after, keys=self.keys, columns=self.columns)
         if found.num_rows:
-            columns = ", ".join(self.columns)
-            place = {"commit": self._commit, "step": self._step, "made": self._made.rows}
-            with self.file.registered("__changes", found) as name:
-                self.file.run(
-                    f"INSERT INTO {self.into} ({META}, {columns}) "
-                    f"SELECT $commit, $step, $made + number, sign, _closed, {columns} FROM {name}",
-                    place,
-                )
-        small = are_small(found, relation_of(self.table))
-        self._count(found.num_rows, small=small, held_bytes=found.nbytes)
+            changes = placed(found, self._commit, self._step, self._rows)
+            columns = ", ".join(changes.column_names)
+            with self.file.registered("__changes", changes) as name:
+                self.file.run_again(f"INSERT INTO {self.into} ({columns}) FROM {name}")
+            if self._written is not None:
+                self._written.append(changes)
+        self._count(found.num_rows, small=are_small(found, relation_of(self.table)))
 
     def insert_stored(self, before: str, after: str) -> None:
         """Do the same of two tables in the store."""
-        place = (self._commit, self._step, self._made.rows)
-        written = insert_differences(
+        place = (self._commit, self._step, self._rows)
+        rows = insert_differences(
             self.file, self.into, before, after, keys=self.keys, columns=self.columns, place=place
         )
-        self._count(written, small=False, held_bytes=None)
+        if rows:
+            self._written = None
+        self._count(rows, small=False)
 
-    def _count(self, rows: int, *, small: bool, held_bytes: int | None) -> None:
-        made = self._made
-        if held_bytes is not None and made.held_bytes is not None:
-            held_bytes += made.held_bytes
-        else:
-            held_bytes = None
-        self._made = Made(made.rows + rows, made.are_small and small, held_bytes)
+    def _count(self, rows: int, *, small: bool) -> None:
+        self._rows += rows
+        self._are_small &= small
         self._step += 1
 
 
@@ -203,8 +246,8 @@ class _Images(ABC):
         """Write how rows differ now, as the next step of the commit."""
 
     @abstractmethod
-    def end(self) -> None:
-        """Let go of all that is held."""
+    def end(self) -> Left | None:
+        """Let go of all that is held; return what the next commit may begin with."""
 
 
 class _InMemory(_Images):
@@ -224,24 +267,39 @@ class _InMemory(_Images):
 
 
 class _Near(_InMemory):
-    """Images of all rows that a test holds for; those that are not touched do not differ."""
+    """Images of all rows that a test holds for; those that are not touched do not differ.
 
-    def __init__(self, changes: _Changes, near: Near, most: int) -> None:
+    `added` is how many rows the turn's delta has, `most` how many rows are read to find those.
+    """
+
+    def __init__(
+        self, changes: _Changes, near: Near, most: int, added: int, left: Left | None = None
+    ) -> None:
         super().__init__(changes)
         self._near = near
         self._most = most
+        self._added = added
+        self._left = left
 
     def begin(self, watermark_us: int) -> bool:
+        if self._left is not None:
+            self._before, self._rows = self._left.images, self._left.rows
+            return True
         # Once: a turn adds no more rows than its delta has.
-        if count_near(self._file, self._changes.table, self._near) > self._most:
-            return False
-        return super().begin(watermark_us)
+        self._rows = count_near(self._file, self._changes.table, self._near.whole)
+        return self._rows <= self._most and super().begin(watermark_us)
 
     def _read(self, watermark_us: int) -> pa.Table:
-        return read_near(self._file, self._changes.table, self._near, watermark_us)
+        return read_near(self._file, self._changes.table, self._near.whole, watermark_us)
 
-    def end(self) -> None:
-        pass
+    def end(self) -> Left | None:
+        images, near = self._before, self._near._replace(leaving=None)
+        rows = images.num_rows
+        if shown_then(self._changes.table).condition:  # some may be there and not shown
+            rows = self._rows + self._added
+        if not near.is_open or rows > self._most or images.nbytes > MAX_CARRIED_BYTES:
+            return None  # the next one begins with the rows of its own times
+        return Left(near, images, rows)
 
 
 class _Few(_InMemory):
@@ -254,8 +312,9 @@ class _Few(_InMemory):
     def _read(self, watermark_us: int) -> pa.Table:
         return read_images(self._file, self._shown(watermark_us), self._touched)
 
-    def end(self) -> None:
+    def end(self) -> Left | None:
         self._file.run(f"DROP TABLE {self._touched.name}")
+        return None
 
 
 class _InStore(_Images):
@@ -277,9 +336,10 @@ class _InStore(_Images):
         self._file.run(f"DROP TABLE {before}")
         self._file.run(f"ALTER TABLE {after} RENAME TO {before.removeprefix('temp.')}")
 
-    def end(self) -> None:
+    def end(self) -> Left | None:
         for name in (self._name("before"), self._touched.name):
             self._file.run(f"DROP TABLE {name}")
+        return None
 
     def _name(self, kind: str) -> str:
         return f"temp.__{kind}_{_hex(self._changes.table)}"

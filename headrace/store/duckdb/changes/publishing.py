@@ -17,6 +17,7 @@ from headrace.schema.relations import Relation
 from headrace.scratch import calculate
 from headrace.store.base import SinkChanges
 from headrace.store.duckdb.changes.layout import META, columns_of, first_table
+from headrace.store.duckdb.changes.recent import RecentChanges
 from headrace.store.duckdb.changes.shown import Rows, ShownVersion, version_at
 
 __all__ = ["Asking", "net_changes", "net_query"]
@@ -29,11 +30,15 @@ _BATCH_ROWS = 2_048
 
 
 class Asking(NamedTuple):
-    """How a snapshot is read: for rows, for few rows as a table, and for any number in batches."""
+    """How a snapshot is read: for rows, for few rows as a table, and for any number in batches.
+
+    `recent` has the changes of the last commits.
+    """
 
     rows: Rows
     few: Callable[[str, Sequence[object]], pa.Table]
     many: Callable[[str], Iterator[pa.RecordBatch]]
+    recent: RecentChanges
 
     def net(
         self,
@@ -85,6 +90,10 @@ def _of_version(
 ) -> Iterator[SinkChanges]:
     """Yield the changes of one version in `(told, last]`."""
     if last <= told:
+        return
+    recent = asking.recent.between(version.changes, told, last)
+    if recent is not None and recent.num_rows <= FEW_ROWS:
+        yield from _of_few(recent, state, version, told, last)
         return
     columns = ", ".join(columns_of(version.relation))
     # Counted, not cut with LIMIT, which DuckDB 2.0.0 may lose rows with (see images.py).

@@ -1,6 +1,7 @@
 """Read the changes of a view after a token, in pages, across the versions that took over."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -8,15 +9,16 @@ from headrace.errors import TokenRefused, TokenTooOld
 from headrace.ledger.following import Page, Token
 from headrace.schema.relations import Named, Relation, distinct_names
 from headrace.store.duckdb.changes.following import head_of
+from headrace.store.duckdb.changes.recent import RecentChanges
 from headrace.store.duckdb.changes.shown import Rows, ShownVersion, read_shown
 from headrace.store.duckdb.tables.names import quote
 
-__all__ = ["check_token", "head_token", "keyed_columns", "page_after", "rows_of"]
+__all__ = ["Reading", "check_token", "head_token", "keyed_columns", "page_after", "rows_of"]
 
 _BEGIN_ANEW = "begin with all rows of the view, without a token"
 
 #: Answers a statement with parameters.
-Arrow = Callable[[str, Sequence[object]], pa.Table]
+Few = Callable[[str, Sequence[object]], pa.Table]
 
 
 def head_token(rows: Rows, view: str) -> Token:
@@ -27,9 +29,20 @@ def head_token(rows: Rows, view: str) -> Token:
     return Token(_store_id(rows), shown[-1].version, head_of(rows))
 
 
+class Reading(NamedTuple):
+    """How a snapshot is read: for rows, and for few rows as a table.
+
+    `recent` has the changes of the last commits, `shown` are the versions of the view.
+    """
+
+    rows: Rows
+    few: Few
+    recent: RecentChanges
+    shown: Sequence[ShownVersion]
+
+
 def page_after(
-    rows: Rows,
-    arrow: Arrow,
+    reading: Reading,
     view: str,
     after: Token,
     *,
@@ -37,14 +50,14 @@ def page_after(
     max_bytes: int | None = None,
 ) -> Page:
     """Return the next changes after a token, at most so many. TokenRefused, TokenTooOld."""
-    shown = read_shown(rows, view)
-    at, head = _check(rows, shown, view, after)
+    shown = reading.shown
+    at, head = _check(reading.rows, shown, view, after)
     found: list[pa.Table] = []
     token, left = after, max_rows
     while True:
         version = shown[at]
         last = shown[at + 1].since - 1 if at + 1 < len(shown) else head
-        part = arrow(*_select(version, token, last, left + 1))
+        part = _changes_after(reading, version, token, last, left + 1)
         fit = left if max_bytes is None else _that_fit(part, left, max_bytes)
         cut = part.num_rows > fit
         if cut:
@@ -88,6 +101,28 @@ def _struct(relation: Relation) -> str:
     return f"struct_pack({', '.join(parts)})" if parts else "NULL"
 
 
+def _changes_after(
+    reading: Reading, version: ShownVersion, token: Token, last: int, limit: int
+) -> pa.Table:
+    """Return the next changes of a version after a token, up to a commit, at most so many."""
+    if not token.rows:
+        recent = reading.recent.between(version.changes, token.commit, last)
+        if recent is not None:
+            return _read(recent.slice(0, limit), version.relation)
+    return reading.few(*_select(version, token, last, limit))
+
+
+def _read(changes: pa.Table, relation: Relation) -> pa.Table:
+    """Return rows of a table of changes as `_select` does."""
+    names = distinct_names([each.name for each in relation.key])
+    parts = [changes[f"k{at}"].combine_chunks() for at in range(len(names))]
+    key = pa.StructArray.from_arrays(parts, names) if parts else pa.nulls(len(changes), pa.int32())
+    columns = [changes[name] for name in ("_commit", "_row", "_sign", "_closed")]
+    columns += [key, *(changes[f"c{at}"] for at in range(len(relation.columns)))]
+    named = [each.name for each in relation.columns]
+    return pa.table(columns, ["_commit", "_row", "_sign", "_closed", "_key", *named])
+
+
 def _select(version: ShownVersion, token: Token, last: int, limit: int) -> tuple[str, list[object]]:
     beyond, values = "_commit > ?", [token.commit]
     if token.rows:
@@ -129,7 +164,7 @@ def check_token(rows: Rows, view: str, after: Token) -> None:
     _check(rows, read_shown(rows, view), view, after)
 
 
-def _check(rows: Rows, shown: list[ShownVersion], view: str, after: Token) -> tuple[int, int]:
+def _check(rows: Rows, shown: Sequence[ShownVersion], view: str, after: Token) -> tuple[int, int]:
     """Return which of a view's versions a token is of, and the last commit.
 
     TokenRefused, TokenTooOld.
@@ -161,7 +196,7 @@ def _check(rows: Rows, shown: list[ShownVersion], view: str, after: Token) -> tu
     return at, head
 
 
-def _version_of(shown: list[ShownVersion], after: Token) -> int | None:
+def _version_of(shown: Sequence[ShownVersion], after: Token) -> int | None:
     """Return which of a view's versions a token is of; the same one may come back."""
     for at, each in enumerate(shown):
         # One commit earlier: a page may end where the swap's own changes begin.

@@ -1,12 +1,15 @@
 """Which versions of a view readers see, and saw: where its changes are, commit by commit."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from headrace.schema.relations import Relation
 from headrace.store.duckdb.changes.layout import changes_table
 
 __all__ = ["Rows", "ShownVersion", "read_shown", "version_at"]
+
+_relation = lru_cache(maxsize=256)(Relation.from_json)
 
 #: What answers a statement with rows: the writer's connection, or a snapshot's.
 Rows = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
@@ -35,7 +38,7 @@ def read_shown(rows: Rows, view: str) -> list[ShownVersion]:
         [view],
     )
     return [
-        ShownVersion(view, version, since, Relation.from_json(relation), same)
+        ShownVersion(view, version, since, _relation(relation), same)
         for view, version, since, relation, same in found
     ]
 

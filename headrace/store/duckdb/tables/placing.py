@@ -39,14 +39,38 @@ Reach = tuple[str, str]
 
 
 class Near(NamedTuple):
-    """A test for rows, and the values of its parameters: the text is the same in every turn."""
+    """A test for rows, and the values of its parameters: the text is the same in every turn.
+
+    With `low` alone it holds for all rows from some time on. `leaving` is a test for rows that are
+    gone after the turn.
+    """
 
     test: str
     values: Mapping[str, int] = MappingProxyType({})
+    leaving: "Near | None" = None
+
+    @property
+    def whole(self) -> "Near":
+        """The test for both."""
+        if self.leaving is None:
+            return self
+        either = f"({self.test} OR {self.leaving.test})"
+        return Near(either, {**self.values, **self.leaving.values})
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it holds for all rows that are still to come, too."""
+        return "high" not in self.values and self.test != NOWHERE.test
+
+    def covers(self, other: "Near") -> bool:
+        """Whether it surely holds for every row that the other one holds for, now or later."""
+        if self.test != other.test or not self.is_open or other.leaving is not None:
+            return False
+        return self.values.get("low", 0) <= other.values.get("low", 0)
 
 
 #: No row is near.
-_NOWHERE = Near("false")
+NOWHERE = Near("false")
 
 
 class Placing:
@@ -99,13 +123,17 @@ class Placing:
         """Return a query for the keys of the rows that a delta changes."""
         return f"SELECT DISTINCT {', '.join(self.keys(table)) or '1 AS __all'} FROM {delta}"
 
-    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> Near | None:
-        """Return a test for rows near those that a delta changes, or whose windows end in spans.
+    def near(
+        self, delta: pa.Table | None, closing: Span | None, leaving: Span | None
+    ) -> Near | None:
+        """Return a test for rows near those that a delta changes, or that close.
 
-        It holds for all of these and, where windows are alike, for few others. In terms of columns
-        that grow: DuckDB skips the rows of other times. None: there is no such test.
+        Windows end in `(before, after]` of `closing`, and of `leaving` where their rows leave. It
+        holds for all of these, for what is later, and, where windows are alike, for few others. In
+        terms of columns that grow: DuckDB skips the rows of other times. None: there is no such
+        test.
         """
-        return Near("true")
+        return NOWHERE if delta is None else Near("true")
 
     def closed(self, watermark: str) -> str:
         """Return the test whether a row is closed."""
@@ -141,9 +169,11 @@ class _Records(Placing):
     def touched(self, table: Table, delta: str, span: Span) -> str:
         return f"SELECT {', '.join(self.keys(table))} FROM {delta}"
 
-    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> Near | None:
+    def near(
+        self, delta: pa.Table | None, closing: Span | None, leaving: Span | None
+    ) -> Near | None:
         if delta is None:
-            return _NOWHERE
+            return NOWHERE
         low, high = _bounds(delta, self.growing)
         return Near(f"{self.growing} BETWEEN $low AND $high", {"low": low, "high": high})
 
@@ -199,17 +229,13 @@ class _Windows(_Timed):
         first, last = self._cut.ending(before_us, after_us)
         return None if first > last else super().ending(table, before_us, after_us)
 
-    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> Near | None:
-        if self._keeps_ends and ends:
+    def near(
+        self, delta: pa.Table | None, closing: Span | None, leaving: Span | None
+    ) -> Near | None:
+        if self._keeps_ends and (closing or leaving):
             return None  # where such a window begins is no arithmetic
-        starts = [(before + 1 - self._size_us, after - self._size_us) for before, after in ends]
-        if delta is not None:
-            starts.append(_bounds(delta, "window_start"))
-        if not starts:
-            return _NOWHERE
-        low, high = min(low for low, _ in starts), max(high for _, high in starts)
-        test = "window_start BETWEEN make_timestamptz($low) AND make_timestamptz($high)"
-        return Near(test, {"low": low, "high": high})
+        first = [] if delta is None else [_least(delta, "window_start")]
+        return _later("window_start", first, closing, leaving, self._size_us)
 
     def _end(self) -> str:
         return (
@@ -237,7 +263,9 @@ class _Panes(_Timed):
     combines_items = True
     growing = "number"
 
-    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> Near | None:
+    def near(
+        self, delta: pa.Table | None, closing: Span | None, leaving: Span | None
+    ) -> Near | None:
         return None  # rows are made of panes, and which ones is not for a test to say
 
     def __init__(self, placement: InPanes) -> None:
@@ -307,17 +335,12 @@ class _Sessions(_Timed):
         selected = ", ".join(f"o.{key}" for key in self.keys(table))
         return f"{super().touched(table, delta, span)} UNION SELECT {selected} {near}"
 
-    def near(self, delta: pa.Table | None, ends: Sequence[Span]) -> Near | None:
+    def near(
+        self, delta: pa.Table | None, closing: Span | None, leaving: Span | None
+    ) -> Near | None:
         # All that is within the gap of a piece: it becomes one with these.
-        times = [(before + 1 - self._gap_us, after - self._gap_us) for before, after in ends]
-        if delta is not None:
-            first, last = _bounds(delta, "first_time"), _bounds(delta, "last_time")
-            times.append((first[0] - self._gap_us, last[1] + self._gap_us))
-        if not times:
-            return _NOWHERE
-        low, high = min(low for low, _ in times), max(high for _, high in times)
-        test = "last_time >= make_timestamptz($low) AND first_time <= make_timestamptz($high)"
-        return Near(test, {"low": low, "high": high})
+        first = [] if delta is None else [_least(delta, "first_time") - self._gap_us]
+        return _later("last_time", first, closing, leaving, self._gap_us)
 
     def last_end(self) -> str:
         return f"epoch_us(max(last_time)) + {self._gap_us}"
@@ -363,6 +386,28 @@ def _bounds(delta: pa.Table, column: str) -> tuple[int, int]:
     """Return the least and the greatest of a column of rows, times in microseconds."""
     bounds = pc.min_max(delta[column].cast(pa.int64())).as_py()
     return bounds["min"], bounds["max"]
+
+
+def _least(delta: pa.Table, column: str) -> int:
+    return _bounds(delta, column)[0]
+
+
+def _later(
+    column: str, first: Sequence[int], closing: Span | None, leaving: Span | None, shift_us: int
+) -> Near:
+    """Return a test for rows from some times on, and for those that leave.
+
+    Windows end so much after the time in the column.
+    """
+    gone = None
+    if leaving is not None:
+        before, after = leaving
+        test = f"{column} BETWEEN make_timestamptz($first) AND make_timestamptz($last)"
+        gone = Near(test, {"first": before + 1 - shift_us, "last": after - shift_us})
+    times = [*first, *([] if closing is None else [closing[0] + 1 - shift_us])]
+    if not times:
+        return NOWHERE if gone is None else NOWHERE._replace(leaving=gone)
+    return Near(f"{column} >= make_timestamptz($low)", {"low": min(times)}, gone)
 
 
 @singledispatch
