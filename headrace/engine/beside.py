@@ -1,7 +1,8 @@
 """Publish beside turns: what a turn committed goes to the log while the next one reads and folds.
 
 A commit holds all that is to be published, so publishing can follow it in a thread of its own. What
-is published, and in which order, is the store's and the publisher's business; here is only when.
+is published, and in which order, is the store's and the publisher's business; here is only when:
+as soon as the next turn waits for Spark.
 
 Promises:
 - While no thread runs, everything is published before the call returns. So do runs that end by
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
+from headrace.engine.lull import Lull
 from headrace.engine.turn.emitting import NEVER_US, Emitting
 from headrace.errors import Unreachable
 
@@ -66,6 +68,7 @@ class Beside:
         self._turns_asked = self._turns_done = 0
         self._begun = self._ended = 0  # tries to publish all that was asked for
         self._failure: BaseException | None = None  # of the last try
+        self.lull = Lull()
 
     def due_in_us(self) -> int:
         """Return in how long a sink is to be told by a thread that takes turns."""
@@ -88,10 +91,13 @@ class Beside:
         with self._changed:
             self._turns_asked += 1
             self._ask(outbox=outbox, written=written)
-            self._changed.wait_for(
-                lambda: self.turns_behind <= MAX_TURNS_BEHIND or self._failure is not None
-            )
+            if not self._is_level():
+                with self.lull.waiting():
+                    self._changed.wait_for(self._is_level)
             self._raise_failure()
+
+    def _is_level(self) -> bool:
+        return self.turns_behind <= MAX_TURNS_BEHIND or self._failure is not None
 
     def soon(self, *, outbox: bool = False, written: bool = False) -> None:
         """Publish what waits, now or soon, whatever is under way. Unreachable, ProducerFenced."""
@@ -189,6 +195,8 @@ class Beside:
         """Publish, and tell all threads how that ended. Raises all but Unreachable."""
         failure: BaseException | None = None
         try:
+            if self.turns_behind < MAX_TURNS_BEHIND:  # else the next turn may wait for this
+                self.lull.wait()
             self._publish(outbox=asked.outbox, written=asked.written, may_wait=True)
         except BaseException as error:  # noqa: BLE001 - raised below
             failure = error

@@ -310,7 +310,7 @@ class Engine:
         self, unit: Unit, *, max_records: int | None = None, gear: str | None = None
     ) -> TurnReport | None:
         """Take one turn of a unit; None when it has nothing to read."""
-        with self._watching(), unit.lock:
+        with self._watching(), unit.lock, self.beside.lull.turning():
             self.beside.check()
             if unit.state.stands_still or unit.name not in self.units:
                 return None

@@ -160,7 +160,9 @@ def take_turn(
         faults.reach("after_step")
         watch.lap("step")
         # 5. Fold
-        outcomes, asides = _sort_out(pipeline.folds, gear.fold(pipeline.folds))
+        with tools.beside.lull.waiting():
+            folded = gear.fold(pipeline.folds)
+        outcomes, asides = _sort_out(pipeline.folds, folded)
         summaries = gear.summaries()
         accounts = Accounts(
             unit,
