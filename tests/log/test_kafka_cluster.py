@@ -10,6 +10,8 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -227,6 +229,34 @@ def test_records_that_are_gone_are_position_lost(
 
 
 # What goes wrong.
+
+
+def test_an_offset_without_an_answer_is_asked_for_again(
+    make_kafka_log: MakeKafkaLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a broker stopped, librdkafka gave -1001 for the offsets of a partition, and no error."""
+    log = make_kafka_log(timeout_s=1)
+    log.create_topic("t", partitions=1)
+    log.append("t", records(["a", "b"]), partition=0)
+    unanswered = 0
+    wait = Cluster.wait
+
+    def leave_some_unanswered(cluster: Cluster, *call: object, **options: object) -> Any:
+        nonlocal unanswered
+        if unanswered:
+            unanswered -= 1
+            return SimpleNamespace(offset=-1001)
+        return wait(cluster, *call, **options)
+
+    monkeypatch.setattr(Cluster, "wait", leave_some_unanswered)
+    for unanswered in (1, 2, 3):
+        assert log.extents("t")[PARTITION_0] == Extent(0, 2)
+        assert unanswered == 0
+    unanswered = 1
+    assert log.offset_at(PARTITION_0, time.time_ns() // 1000 + 1_000_000) == 2
+    unanswered = 1_000_000
+    with pytest.raises(Unreachable):
+        log.extents("t")
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -4,7 +4,8 @@ Promises:
 - Ends are last stable offsets: nothing before them is still undecided, nothing at or past them is
   shown to a reader.
 - All partitions of a topic are asked at once, however many they are.
-- A leader that has just been chosen, or has just moved, is waited for.
+- A leader that has just been chosen, or has just moved, is waited for. So is an offset that
+  librdkafka gives as unknown, without an error: it did so once while a broker went down.
 - `wait_until_visible` returns once every reader sees what was appended, PATIENCE_S at most.
 """
 
@@ -12,7 +13,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_INVALID,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import OffsetSpec
 
 from headrace.errors import LogError
@@ -120,4 +127,7 @@ class KafkaOffsets:
 
     def _wait(self, future: Any, place: Partition) -> int:
         what = f"find the offsets of {place}"
-        return int(self._cluster.wait(future, what, raw=_MOVING).offset)
+        offset = int(self._cluster.wait(future, what, raw=_MOVING).offset)
+        if offset == OFFSET_INVALID:
+            raise KafkaException(KafkaError(KafkaError.OFFSET_NOT_AVAILABLE))
+        return offset

@@ -32,10 +32,11 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from headrace.errors import HeadraceError, LogError, PositionLost
-from headrace.log.base import PRODUCED, RECORDS, Extent, Partition, Range
+from headrace.errors import HeadraceError, LogError
+from headrace.log.base import PRODUCED, RECORDS, Partition, Range
 from headrace.log.checks import check_range
 from headrace.log.kafka.client import LOOK_S, PATIENCE_S, Cluster
+from headrace.log.kafka.offsets import KafkaOffsets
 
 __all__ = ["LOST", "ConsumerPool", "KafkaSplit", "offset_of", "read_range", "to_arrow"]
 
@@ -283,7 +284,7 @@ def _read_parts(
             assert error is not None
             part = parts[numbers.get((event.topic() or "", event.partition() or 0), 0)]
             if error.code() != KafkaError._PARTITION_EOF:
-                raise _failure(cluster, consumer, part.kafka_name, part.range, error)
+                raise _failure(cluster, part.kafka_name, part.range, error)
             # There is nothing to see up to here; at the range's end that is all there will be.
             part.position = part.held_at = max(part.position, offset_of(event))
         done = [part.place for part in open_parts if part.is_done]
@@ -330,19 +331,15 @@ def offset_of(message: Message) -> int:
     return offset
 
 
-def _failure(
-    cluster: Cluster, consumer: Consumer, kafka_name: str, range: Range, error: KafkaError
-) -> Exception:
+def _failure(cluster: Cluster, kafka_name: str, range: Range, error: KafkaError) -> HeadraceError:
     what = f"read {range.partition}"
     if error.code() not in LOST:
         return cluster.translated(error, what)
-    place = TopicPartition(kafka_name, range.partition.number)
-    with cluster.errors(what):
-        low, high = consumer.get_watermark_offsets(place, timeout=cluster.timeout_s, cached=False)
+    place = Partition(kafka_name, range.partition.number)
     try:
-        check_range(range, Extent(low, high))
-    except PositionLost as lost:
-        return lost
+        check_range(range, KafkaOffsets(cluster, prefix="").extents([place])[place])
+    except HeadraceError as better:
+        return better
     return cluster.translated(error, what)
 
 
