@@ -18,12 +18,14 @@ from headrace.errors import MergeFailed, QueryRefused, StoreError
 from headrace.plan.tables import Table
 from headrace.store.duckdb import file
 from headrace.store.duckdb import snapshot as snapshot_module
-from headrace.store.duckdb.errors import lacks_memory
+from headrace.store.duckdb.errors import lacks_memory, translated
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
 from headrace.store.duckdb.store import DuckDBStore
 from headrace.testing.store.samples import counts, holding, planned, stream_holding, turn_of
 
 LARGE, SMALL = counts("large"), counts("small")
+#: Sorted in memory: it holds nearly all there is for as long as it runs.
+GREEDY = "SELECT max(s) FROM (SELECT list(repeat('x', 1000) || i) AS s FROM range(20000) r(i))"
 
 
 @pytest.fixture
@@ -78,13 +80,11 @@ def test_a_query_that_holds_the_memory_is_ended_and_the_turn_is_committed(
     refused: list[QueryRefused] = []
 
     def ask() -> None:
-        # Sorted in memory: it holds nearly all there is for as long as it runs.
-        greedy = "SELECT max(s) FROM (SELECT list(repeat('x', 1000) || i) AS s FROM range({}) r(i))"
         began.set()
         while not refused:
             try:
                 with store.open() as snapshot:
-                    snapshot.query(greedy.format(20_000))
+                    snapshot.query(GREEDY)
             except QueryRefused as error:
                 if "ended the query" in str(error):
                     refused.append(error)
@@ -102,6 +102,35 @@ def test_a_query_that_holds_the_memory_is_ended_and_the_turn_is_committed(
     assert "Ask again" in str(refused[0])
     with store.open() as snapshot:
         assert snapshot.units() == {"main": turn}
+
+
+def test_queries_that_are_asked_again_at_once_do_not_keep_the_memory_from_a_turn(
+    store: DuckDBStore, epoch: int
+) -> None:
+    stop = threading.Event()
+    asked = threading.Semaphore(0)
+
+    def ask() -> None:
+        while not stop.is_set():
+            asked.release()
+            with suppress(QueryRefused, StoreError), store.open() as snapshot:
+                snapshot.query(GREEDY)
+
+    readers = [threading.Thread(target=ask) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    try:
+        for turn in range(1, 6):
+            for _ in readers:
+                asked.acquire()
+            delta = rows(SMALL, 10_000, 300)
+            store.commit(turn_of(planned(epoch, turn), {SMALL: (delta,)}))
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+    with store.open() as snapshot:
+        assert snapshot.units() == {"main": 5}
 
 
 class GivenUp:
@@ -234,6 +263,14 @@ def test_the_first_read_is_tried_again(
     connection.failures = failures
     assert read(snapshot)
     assert connection.failures == 0
+
+
+def test_a_commit_that_lacks_memory_is_told_from_other_failures() -> None:
+    said = "Failed to commit: failed to pin block of size 256.0 KiB (28.9 MiB/28.6 MiB used)"
+    for text, expected in ((said, True), ("Failed to commit: there was a conflict", False)):
+        with pytest.raises(StoreError) as failed, translated():
+            raise duckdb.TransactionException(text)
+        assert lacks_memory(failed.value) is expected
 
 
 def test_a_read_is_not_tried_for_ever(starved: tuple[DuckDBSnapshot, Starved]) -> None:

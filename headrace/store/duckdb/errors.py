@@ -1,5 +1,6 @@
 """Errors of DuckDB in the words of the house: none of its own leaves this room."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,7 +12,8 @@ __all__ = ["damage_of", "damaged", "is_given_up", "lacks_memory", "translate", "
 
 # What the system says when nothing more can be written; DuckDB passes it on within its own text.
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
-_NO_MEMORY = "failed to allocate data"
+# What DuckDB says of its memory, whatever it cannot do without more: "(31.7 MiB/28.6 MiB used)".
+_NO_MEMORY = re.compile(r"\([\d.]+ \w+/[\d.]+ \w+ used\)")
 # What DuckDB says of a file that is not as it wrote it: the database, or its write-ahead log.
 _DAMAGED = (
     "Corrupt database file",
@@ -24,7 +26,7 @@ _DAMAGED = (
 
 def damage_of(text: str) -> StoreError | None:
     """Return the error, with its cure, if what DuckDB said means that its file is damaged."""
-    if _NO_MEMORY in text or not any(sign in text for sign in _DAMAGED):
+    if _NO_MEMORY.search(text) or not any(sign in text for sign in _DAMAGED):
         return None
     return damaged(text)
 
@@ -68,7 +70,8 @@ def lacks_memory(error: StoreError) -> bool:
     """Whether a translated error says that the store's memory does not suffice."""
     cause = error.__cause__
     # A COMMIT that lacks memory says so as a failure of the transaction.
-    return isinstance(cause, duckdb.OutOfMemoryException) or _NO_MEMORY in str(cause)
+    said = _NO_MEMORY.search(str(cause)) is not None
+    return isinstance(cause, duckdb.OutOfMemoryException) or said
 
 
 def is_given_up(error: StoreError) -> bool:

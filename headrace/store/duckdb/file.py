@@ -28,6 +28,7 @@ MEMORY_LIMIT = "2GB"  # of DuckDB's own buffers; past it, queries spill to disk 
 SPILL_LIMIT = "8GB"  # of temporary files: a query from outside must not fill the log's disk
 MAX_FEEDS = 1_024  # names that stay registered
 CLOSE_SECONDS = 5.0  # that queries under way get to notice that they were ended
+END_SECONDS = 2.0  # the same, while a transaction waits for their memory
 
 #: Before what lacked memory is tried again: a transaction that queries left none to, or a read of
 #: the engine's own that a transaction left none to.
@@ -59,6 +60,8 @@ class DuckDBFile:
         self._cursors: set[duckdb.DuckDBPyConnection] = set()
         self._feeds: dict[tuple[str, pa.Schema], Feed] = {}
         self._asked: set[duckdb.DuckDBPyConnection] = set()  # of them, with a query from outside
+        self._lacks_memory = False  # a transaction does; no query from outside begins meanwhile
+        self._asked_changed = threading.Condition(self._cursor_lock)  # one of these two has
         self._is_locked_down = False
         self._check_path(read_only)
         self._open(read_only)
@@ -163,23 +166,36 @@ class DuckDBFile:
 
     @contextmanager
     def asked(self, cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """Let a query from outside run, which is ended when a transaction needs its memory."""
-        with self._cursor_lock:
+        """Let a query from outside run, which is ended when a transaction needs its memory.
+
+        While one tries again for want of memory, it waits.
+        """
+        with self._asked_changed:
+            self._asked_changed.wait_for(lambda: not self._lacks_memory, timeout=CLOSE_SECONDS)
             self._asked.add(cursor)
         try:
             yield
         finally:
-            with self._cursor_lock:
+            with self._asked_changed:
                 self._asked.discard(cursor)
+                self._asked_changed.notify_all()
 
     def write_first(self, work: Callable[[], None]) -> None:
         """Run `work` in a transaction, before any query from outside. StoreError, DiskFull.
 
-        They share its memory. When that does not suffice they are ended, and `work` runs again. One
-        may have ended a moment ago, so it does so once where there is none, too. If not even the
-        rollback has memory, DuckDB gives the database up. Then it is opened anew, and `work` has to
-        look whether it was committed.
+        They share its memory. When that does not suffice they are ended, others wait, and `work`
+        runs again. One may have ended a moment ago, so it does so once where there is none, too. If
+        not even the rollback has memory, DuckDB gives the database up. Then it is opened anew, and
+        `work` has to look whether it was committed.
         """
+        try:
+            self._write_first(work)
+        finally:
+            with self._asked_changed:
+                self._lacks_memory = False
+                self._asked_changed.notify_all()
+
+    def _write_first(self, work: Callable[[], None]) -> None:
         were_read = True
         for pause_seconds in PAUSES_SECONDS:
             try:
@@ -194,7 +210,7 @@ class DuckDBFile:
                     if not lacks_memory(error) or not (are_read or were_read):
                         raise
                 were_read = are_read
-                time.sleep(pause_seconds)  # they notice that they were ended
+                time.sleep(pause_seconds)  # DuckDB gives memory back a little later
             else:
                 return
         with self.transaction():
@@ -230,14 +246,19 @@ class DuckDBFile:
             time.sleep(0.01)
 
     def _end_queries(self) -> bool:
-        """End every query from outside; return whether there is one.
+        """End every query from outside, and let none begin; return whether there was one.
 
         The engine's own reads are short, and one of them that fails would end the engine.
         """
-        with self._cursor_lock:
-            for cursor in self._asked:
-                cursor.interrupt()
-            return bool(self._asked)
+        with self._asked_changed:
+            self._lacks_memory = True
+            were_asked = bool(self._asked)
+            deadline = time.monotonic() + END_SECONDS
+            while self._asked and time.monotonic() < deadline:
+                for cursor in self._asked:  # again: one may have been between two statements
+                    cursor.interrupt()
+                self._asked_changed.wait(timeout=0.05)
+            return were_asked
 
     # Those below are for the writer, within a transaction.
 

@@ -122,6 +122,11 @@ class DuckDBSnapshot:
         [self._engine] = self._connection.execute(parse(_ENGINE)).fetchall()
         self._is_begun = True
 
+    def _roll_back(self) -> None:
+        with suppress(duckdb.TransactionException):  # it did not begin
+            self._connection.execute("ROLLBACK")
+        self._is_begun = self._is_read = False
+
     def query(
         self, sql: str, *, max_rows: int | None = MAX_ROWS, max_seconds: float = MAX_SECONDS
     ) -> pa.Table:
@@ -466,19 +471,19 @@ class DuckDBSnapshot:
 
     def _read(self, work: Callable[[], T]) -> T:
         """Read something, and again for want of memory if nothing was read before. StoreError."""
-        is_first = not self._is_read
+        is_first, is_again = not self._is_read, False
         for pause_seconds in (*PAUSES_SECONDS, None):
             try:
                 with translated():
+                    if is_again:  # not before the pause: there may be no memory for this either
+                        self._roll_back()
                     if not self._is_begun:
                         self._begin()
                     found = work()
             except StoreError as error:
                 if pause_seconds is None or not is_first or not lacks_memory(error):
                     raise
-                with suppress(duckdb.TransactionException):  # it did not begin
-                    self._connection.execute("ROLLBACK")
-                self._is_begun = self._is_read = False
+                is_again = True
                 time.sleep(pause_seconds)
             else:
                 self._is_read = True
