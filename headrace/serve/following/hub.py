@@ -20,9 +20,10 @@ from typing import TypeVar
 from headrace.errors import EngineError, HeadraceError, StoreError, TokenRefused
 from headrace.ledger.following import Page, Token
 from headrace.serve.following.leases import Leases
-from headrace.serve.following.messages import Message, progress
+from headrace.serve.following.messages import progress
 from headrace.serve.following.ring import Item, Ring
 from headrace.serve.following.shapes import Shape
+from headrace.serve.message import Message
 from headrace.serve.reading.positions import position_of
 from headrace.serve.reading.topics import TopicNames
 from headrace.serve.signal import Signal

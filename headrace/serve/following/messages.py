@@ -8,9 +8,8 @@
 | `error` | why the connection ends |
 """
 
-import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,29 +17,11 @@ from headrace.ledger.following import Token
 from headrace.log.base import Partition
 from headrace.serve.following.shapes import Shape
 from headrace.serve.http.values import plain_column
+from headrace.serve.message import Message, encode
 from headrace.serve.reading.formats import columns_json, known_us
 from headrace.serve.reading.positions import position_text
 
-__all__ = ["Message", "changes", "error", "no_rows", "progress", "reset", "snapshot_pages"]
-
-
-class Message(NamedTuple):
-    """One message: its type, the token to go on after (where it has one), and its JSON."""
-
-    type: str
-    token: str | None
-    data: bytes
-
-    @property
-    def event(self) -> bytes:
-        """The message as an event of SSE."""
-        id = "" if self.token is None else f"id: {self.token}\n"
-        return b"%bdata: %b\n\n" % (f"event: {self.type}\n{id}".encode(), self.data)
-
-
-def _message(type: str, token: str | None, body: Mapping[str, Any]) -> Message:
-    text = json.dumps({"type": type, **body}, separators=(",", ":"), ensure_ascii=False)
-    return Message(type, token, text.encode())
+__all__ = ["changes", "no_rows", "progress", "reset", "snapshot_pages"]
 
 
 def reset(view: str, version: str, shape: Shape) -> Message:
@@ -51,14 +32,14 @@ def reset(view: str, version: str, shape: Shape) -> Message:
         "columns": columns_json(shape.columns),
         "key": [each.name for each in shape.relation.key],
     }
-    return _message("reset", None, body)
+    return encode("reset", None, body)
 
 
 def changes(rows: pa.Table, shape: Shape, token: Token | None, commit: int) -> Message:
     """Return rows with a `_sign`; without that column they come."""
     text = None if token is None else str(token)
     body = {"changes": list(_changes(rows, shape)), "token": text, "commit": commit}
-    return _message("changes", text, body)
+    return encode("changes", text, body)
 
 
 def _changes(rows: pa.Table, shape: Shape) -> Iterator[dict[str, Any]]:
@@ -81,7 +62,7 @@ def _changes(rows: pa.Table, shape: Shape) -> Iterator[dict[str, Any]]:
 def no_rows(token: Token) -> Message:
     """Return the last page of a snapshot that has no rows."""
     body = {"changes": [], "token": str(token), "commit": token.commit}
-    return _message("changes", str(token), body)
+    return encode("changes", str(token), body)
 
 
 def progress(token: Token, position: Mapping[Partition, int], watermark_us: int | None) -> Message:
@@ -92,12 +73,7 @@ def progress(token: Token, position: Mapping[Partition, int], watermark_us: int 
         "position": position_text(position),
         "watermark_us": known_us(watermark_us),
     }
-    return _message("progress", str(token), body)
-
-
-def error(name: str, message: str) -> Message:
-    """Return why a connection ends."""
-    return _message("error", None, {"error": name, "message": message})
+    return encode("progress", str(token), body)
 
 
 def snapshot_pages(batches: Iterator[pa.RecordBatch], max_bytes: int) -> Iterator[pa.Table]:

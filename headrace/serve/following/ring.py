@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from headrace.ledger.following import Token
 from headrace.schema.relations import Relation
 from headrace.serve.following import messages
-from headrace.serve.following.messages import Message
 from headrace.serve.following.shapes import Shape
+from headrace.serve.message import Message
 
 __all__ = ["Item", "Ring", "place"]
 

@@ -17,10 +17,10 @@ import pyarrow as pa
 from headrace.ledger.following import Page, Token
 from headrace.serve.following import messages
 from headrace.serve.following.hub import FollowLimits, Hub, progress_of
-from headrace.serve.following.messages import Message
 from headrace.serve.following.ring import Item, place
 from headrace.serve.following.shapes import Shape, shape_of
 from headrace.serve.following.spool import Spool
+from headrace.serve.message import Message
 from headrace.serve.reading.positions import Position
 from headrace.serve.reading.views import Views
 from headrace.store.asking import Standing

@@ -20,15 +20,14 @@ from headrace.errors import (
     ViewNotFound,
 )
 from headrace.ledger.following import Token
-from headrace.serve.following import messages
 from headrace.serve.following.following import Following, Stopping
-from headrace.serve.following.messages import Message
 from headrace.serve.following.subscription import Subscription, TooSlow, Wanted
 from headrace.serve.http.connections import drop_of, sending_texts
 from headrace.serve.http.errors import ERRORS, Refused
 from headrace.serve.http.guard import may_follow, needs, permission_ends
 from headrace.serve.http.permissions import Role
 from headrace.serve.http.room import stays_open
+from headrace.serve.message import Message, error_message
 
 __all__ = ["router"]
 
@@ -87,7 +86,7 @@ async def _send_all(
                 # A send that finds room does not wait: let others in, who left among them.
                 await asyncio.sleep(0)
             except TimeoutError:
-                told = messages.error(
+                told = error_message(
                     "TooSlow",
                     f"the connection took no bytes for {drain_seconds:g} seconds; read faster",
                 )
@@ -95,11 +94,11 @@ async def _send_all(
                 drop_of(scope)(last.decode(), TOO_SLOW, "")
                 return None, TOO_SLOW
     except TooSlow as error:
-        return messages.error("TooSlow", str(error)), TOO_SLOW
+        return error_message("TooSlow", str(error)), TOO_SLOW
     except Stopping:
         return None, RESTARTS
     except HeadraceError as error:
-        return messages.error(type(error).__name__, str(error)), _code(error)
+        return error_message(type(error).__name__, str(error)), _code(error)
     raise AssertionError("a subscription ends with a reason")
 
 
@@ -118,7 +117,7 @@ async def follow(websocket: WebSocket, name: str) -> None:
             drain_seconds = following.limits.drain_seconds
             last, code = await _until_frame(websocket, subscription, drain_seconds)
     except HeadraceError as error:
-        last, code = messages.error(type(error).__name__, str(error)), _code(error)
+        last, code = error_message(type(error).__name__, str(error)), _code(error)
     except Stopping:
         last, code = None, RESTARTS
     if code is not None:
@@ -143,11 +142,11 @@ async def _until_frame(
             return sending.result()
         if ending.done():
             refused = ending.result()
-            return messages.error(refused.error, refused.message), 4000 + refused.status_code
+            return error_message(refused.error, refused.message), 4000 + refused.status_code
         if receiving.result()["type"] == "websocket.disconnect":
             return None, None
         said = "a subscription takes no messages from its client; ask by HTTP"
-        return messages.error("UsageError", said), _FRAME_SENT
+        return error_message("UsageError", said), _FRAME_SENT
     except WebSocketDisconnect:
         return None, None
     finally:
@@ -230,7 +229,7 @@ class _EventStream(Response):
                     last, _ = sending.result()
                 elif ending.done():
                     refused = ending.result()
-                    last = messages.error(refused.error, refused.message)
+                    last = error_message(refused.error, refused.message)
                 if last is not None:
                     try:
                         await send_events([last])
