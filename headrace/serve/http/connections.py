@@ -48,9 +48,9 @@ SEND_SECONDS = 20.0
 MIN_TAKEN_BYTES = 16 << 10
 DROP_SECONDS = 5.0
 
-#: Ends a connection that takes nothing: the last text it is sent, if any, and how a WebSocket is
+#: Ends a connection that takes nothing: the last bytes it is sent, if any, and how a WebSocket is
 #: closed.
-Drop = Callable[[str, int, str], None]
+Drop = Callable[[bytes, int, str], None]
 _DROP = "headrace.drop"
 #: Sends texts to a WebSocket, each as a frame. TimeoutError: it takes nothing for so many seconds.
 SendTexts = Callable[[Sequence[bytes], float], Awaitable[None]]
@@ -203,11 +203,10 @@ class Connection(HttpToolsProtocol):
             self._expires.cancel()
             self._expires = None
 
-    def _drop(self, last: str, _code: int, _reason: str) -> None:
+    def _drop(self, last: bytes, _code: int, _reason: str) -> None:
         if not self.transport.is_closing():
             # Past what is waiting to be sent: whoever awaits that it is would wait for good.
-            chunk = last.encode()
-            self.transport.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(chunk), chunk))
+            self.transport.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(last), last))
             self._cycles[0].response_complete = True
             self._cycles[0].keep_alive = False
         self._cut = _close(self.loop, self.transport)
@@ -243,10 +242,10 @@ class Socket(WebSocketsSansIOProtocol):
         frames = [Frame(Opcode.TEXT, text).serialize(mask=False) for text in texts]
         self.transport.write(b"".join(frames))
 
-    def _drop(self, last: str, code: int, reason: str) -> None:
+    def _drop(self, last: bytes, code: int, reason: str) -> None:
         if not self.transport.is_closing() and not self.close_sent:
             if last:
-                self.conn.send_text(last.encode())
+                self.conn.send_text(last)
             self.conn.send_close(code, reason)
             self.transport.write(b"".join(self.conn.data_to_send()))
             self.close_sent = True

@@ -25,4 +25,4 @@ async def refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) -
 def drop(scope: Scope, refused: Refused) -> None:
     """Close a WebSocket that was accepted, at once: that it agrees is not waited for."""
     reason = refused.message.encode()[:120].decode(errors="ignore")
-    drop_of(scope)("", 4000 + refused.status_code, reason)
+    drop_of(scope)(b"", 4000 + refused.status_code, reason)

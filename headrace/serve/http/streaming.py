@@ -9,10 +9,9 @@ Promises:
 """
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Awaitable, Coroutine
 from contextlib import AbstractContextManager, aclosing, suppress
-from typing import Any, Protocol
+from typing import Any
 
 from fastapi import WebSocket, WebSocketDisconnect
 from fastapi.responses import Response
@@ -23,32 +22,14 @@ from headrace.serve.http.connections import drop_of
 from headrace.serve.http.errors import Refused, status_of
 from headrace.serve.http.guard import permission_ends
 from headrace.serve.http.stopping import Stopping
+from headrace.serve.message import Message, error_message
 
-__all__ = ["EVENTS", "EventStream", "Told", "refuse_socket", "send_to_socket"]
+__all__ = ["EVENTS", "EventStream", "refuse_socket", "send_to_socket"]
 
 EVENTS = "text/event-stream"
 STOPS = 1012
 NOT_TAKEN = 4408
 NOT_OURS = 4400
-
-
-class Told(Protocol):
-    """A message: its type, what to resume after, and its JSON."""
-
-    @property
-    def type(self) -> str:
-        """What it is about."""
-        ...
-
-    @property
-    def token(self) -> str | None:
-        """What the next connection is to begin after."""
-        ...
-
-    @property
-    def data(self) -> str:
-        """The message as JSON."""
-        ...
 
 
 class EventStream(Response):
@@ -58,7 +39,7 @@ class EventStream(Response):
 
     def __init__(
         self,
-        messages: AsyncGenerator[Told],
+        messages: AsyncGenerator[Message],
         *,
         place: AbstractContextManager[None],
         stopping: Stopping,
@@ -74,20 +55,20 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the messages."""
 
-        async def send_event(text: str) -> None:
+        async def send_event(event: bytes) -> None:
             async with asyncio.timeout(self._send_seconds):
-                await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
+                await send({"type": "http.response.body", "body": event, "more_body": True})
 
         async def send_all() -> None:
             try:
                 async for each in self._messages:
-                    await send_event(_event(each.type, each.token, each.data))
+                    await send_event(each.event)
             except HeadraceError as error:
-                await send_event(_event("error", None, _error(type(error).__name__, str(error))))
+                await send_event(error_message(type(error).__name__, str(error)).event)
 
-        async def has_ended() -> str:
+        async def has_ended() -> bytes:
             refused = await permission_ends(scope)
-            return _event("error", None, _error(refused.error, refused.message))
+            return error_message(refused.error, refused.message).event
 
         async def hung_up() -> None:
             while (await receive())["type"] != "http.disconnect":
@@ -101,15 +82,15 @@ class EventStream(Response):
                     last = await _first_of(
                         send_all(), hung_up(), self._stopping.wait(), has_ended()
                     )
-                    await send_event(last or "")
+                    await send_event(last or b"")
                     await send({"type": "http.response.body", "body": b"", "more_body": False})
                 except TimeoutError:
-                    drop_of(scope)(_event("error", None, _too_slow()), NOT_TAKEN, "")
+                    drop_of(scope)(_too_slow().event, NOT_TAKEN, "")
 
 
 async def send_to_socket(
     websocket: WebSocket,
-    messages: AsyncGenerator[Told],
+    messages: AsyncGenerator[Message],
     *,
     place: AbstractContextManager[None],
     stopping: Stopping,
@@ -117,16 +98,16 @@ async def send_to_socket(
 ) -> None:
     """Send messages to a WebSocket that was accepted, until one of them is done with it."""
 
-    async def send_text(text: str) -> None:
+    async def send_message(each: Message) -> None:
         async with asyncio.timeout(send_seconds):
-            await websocket.send_text(text)
+            await websocket.send_text(each.data.decode())
 
     async def send_all() -> Awaitable[None] | None:
         try:
             async for each in messages:
-                await send_text(each.data)
+                await send_message(each)
         except HeadraceError as error:
-            await send_text(_error(type(error).__name__, str(error)))
+            await send_message(error_message(type(error).__name__, str(error)))
             return websocket.close(4000 + status_of(error), _short(str(error)))
         return None
 
@@ -150,7 +131,7 @@ async def send_to_socket(
                     async with asyncio.timeout(send_seconds):
                         await closing
             except TimeoutError:
-                drop_of(websocket.scope)(_too_slow(), NOT_TAKEN, "TooSlow")
+                drop_of(websocket.scope)(_too_slow().data, NOT_TAKEN, "TooSlow")
             except WebSocketDisconnect:
                 return  # it is gone already, or was closed by the server that stops
 
@@ -158,12 +139,12 @@ async def send_to_socket(
 async def refuse_socket(websocket: WebSocket, error: HeadraceError | Refused) -> None:
     """Tell a WebSocket that was accepted why it is closed, and close it."""
     if isinstance(error, Refused):
-        name, message, status = error.error, error.message, error.status_code
+        name, text, status = error.error, error.message, error.status_code
     else:
-        name, message, status = type(error).__name__, str(error), status_of(error)
+        name, text, status = type(error).__name__, str(error), status_of(error)
     with suppress(WebSocketDisconnect):
-        await websocket.send_text(_error(name, message))
-        await websocket.close(4000 + status, _short(message))
+        await websocket.send_text(error_message(name, text).data.decode())
+        await websocket.close(4000 + status, _short(text))
 
 
 async def _first_of(*works: Coroutine[Any, Any, Any]) -> Any:
@@ -178,17 +159,8 @@ async def _first_of(*works: Coroutine[Any, Any, Any]) -> Any:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _event(type_: str, token: str | None, data: str) -> str:
-    named = "" if token is None else f"id: {token}\n"
-    return f"event: {type_}\n{named}data: {data}\n\n"
-
-
-def _error(name: str, message: str) -> str:
-    return json.dumps({"type": "error", "error": name, "message": message})
-
-
-def _too_slow() -> str:
-    return _error(
+def _too_slow() -> Message:
+    return error_message(
         "TooSlow",
         "messages were not taken as fast as they came; read them sooner, and go on after the last "
         "token",

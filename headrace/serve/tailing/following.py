@@ -7,21 +7,21 @@ Promises:
 - When nothing comes, `progress` every `progress_seconds`.
 """
 
-import json
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
 
 from headrace.log.base import Log
+from headrace.serve.message import Message, encode
 from headrace.serve.reading.positions import Position, position_text
 from headrace.serve.tailing.pages import MAX_PAGE_RECORDS, Page, read_after
 from headrace.serve.tailing.watching import TopicWatch
 
-__all__ = ["Message", "TailLimits", "Tails", "TooManyFollowers"]
+__all__ = ["TailLimits", "Tails", "TooManyFollowers"]
 
 #: Pages that are read at once, for all followers.
 _READERS = 4
@@ -40,14 +40,6 @@ class TailLimits:
 
 class TooManyFollowers(Exception):
     """As many follow topics as may."""
-
-
-class Message(NamedTuple):
-    """What a follower is told; `token` is the position that the next one begins at."""
-
-    type: str
-    token: str
-    data: str
 
 
 class Tails:
@@ -106,4 +98,4 @@ def _records(page: Page) -> Message:
 
 def _message(type_: str, position: Position, **more: Any) -> Message:
     token = position_text(position)
-    return Message(type_, token, json.dumps({"type": type_, **more, "token": token}))
+    return encode(type_, token, {**more, "token": token})

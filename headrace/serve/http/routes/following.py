@@ -91,7 +91,7 @@ async def _send_all(
                     f"the connection took no bytes for {drain_seconds:g} seconds; read faster",
                 )
                 last = told.event if scope["type"] == "http" else told.data
-                drop_of(scope)(last.decode(), TOO_SLOW, "")
+                drop_of(scope)(last, TOO_SLOW, "")
                 return None, TOO_SLOW
     except TooSlow as error:
         return error_message("TooSlow", str(error)), TOO_SLOW
@@ -156,14 +156,14 @@ async def _until_frame(
 
 
 async def _end(websocket: WebSocket, last: Message | None, code: int, drain_seconds: float) -> None:
-    text = "" if last is None else last.data.decode()
+    data = b"" if last is None else last.data
     try:
         async with asyncio.timeout(drain_seconds):
-            if text:
-                await websocket.send_text(text)
+            if data:
+                await websocket.send_text(data.decode())
             await websocket.close(code)
     except TimeoutError:
-        drop_of(websocket.scope)(text, code, "")
+        drop_of(websocket.scope)(data, code, "")
     except (WebSocketDisconnect, RuntimeError):
         pass  # it is closed already: by the client, or dropped
 
@@ -234,7 +234,7 @@ class _EventStream(Response):
                     try:
                         await send_events([last])
                     except TimeoutError:
-                        drop_of(scope)(last.event.decode(), 0, "")
+                        drop_of(scope)(last.event, 0, "")
                 if not leaving.done():
                     await send({"type": "http.response.body", "body": b""})
             finally:
