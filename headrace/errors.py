@@ -33,6 +33,7 @@ HeadraceError
 ├── EngineError             the engine cannot start or go on
 │   ├── EngineRunning       another engine serves this project
 │   ├── EngineBusy          it answers as many requests as it takes; ask again in a moment
+│   ├── TooSlow             who follows takes less than comes; go on after the last token
 │   ├── JavaMissing         no Java runtime for Spark
 │   ├── ProbeMissing        this Spark cannot tell which records an expression fails on
 │   └── ViewFailed          a view's work fails for a reason that no single record explains
@@ -86,6 +87,7 @@ __all__ = [
     "TokenRefused",
     "TokenTooOld",
     "TooManyQueries",
+    "TooSlow",
     "TopicExists",
     "TopicNotFound",
     "Unreachable",
@@ -284,6 +286,10 @@ class EngineRunning(EngineError):
 
 class EngineBusy(EngineError):
     """The engine answers as many requests as it takes; ask again in a moment."""
+
+
+class TooSlow(EngineError):
+    """Who follows a view or a topic takes less than comes; go on after the last token."""
 
 
 class JavaMissing(EngineError):

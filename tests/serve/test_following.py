@@ -146,6 +146,7 @@ def test_more_subscribers_than_the_most_are_refused(
         assert "2 subscriptions are open already" in last["message"]
         answer = server.get("/v1/views/hits/changes")
         assert (answer.status_code, answer.json()["error"]) == (429, "EngineBusy")
+        assert answer.headers["Retry-After"] == "5"
     eventually(lambda: server.app.state.following.subscribers == 0)
     with follow(server) as again:
         assert receive(again)["type"] == "reset"

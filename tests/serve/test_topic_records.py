@@ -129,6 +129,7 @@ def test_more_followers_than_may_are_refused(served: Served) -> None:
             "GET", "/v1/topics/clicks/records", headers={"Accept": "text/event-stream"}
         )
         assert (answer.status_code, answer.json()["error"]) == (429, "EngineBusy")
+        assert answer.headers["Retry-After"] == "5"
         with socket_to(served) as fourth:
             assert json.loads(fourth.recv(SECONDS))["error"] == "EngineBusy"
             assert closed_with(fourth) == 4429

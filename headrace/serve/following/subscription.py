@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from headrace.errors import TooSlow
 from headrace.ledger.following import Page, Token
 from headrace.serve.following import messages
 from headrace.serve.following.hub import FollowLimits, Hub, progress_of
@@ -26,7 +27,7 @@ from headrace.serve.reading.views import Views
 from headrace.store.asking import Standing
 from headrace.store.base import Store
 
-__all__ = ["Subscription", "TooSlow", "Wanted"]
+__all__ = ["Subscription", "Wanted"]
 
 _WRITE_BYTES = 64 << 10  # messages are sent together up to here, which a socket takes at once
 
@@ -49,10 +50,6 @@ class _Begun:
     shape: Shape
     position: Position
     spool: Spool | None
-
-
-class TooSlow(Exception):
-    """A subscriber took longer to read than what it had not read was kept."""
 
 
 class Subscription:

@@ -1,8 +1,8 @@
 """Errors as answers: `{"error": name in the tree of errors, "message"}` and a status.
 
-400 what the asker can mend; 404 what is not there; 408 a body that does not arrive; 409 what is
-under way already, or differs from what it says it is; 410 what is gone; 413 too large; 415 another
-type; 429 too many; 503 the rest.
+400 what the asker can mend; 404 what is not there; 408 a body that does not arrive, or messages
+that are not taken; 409 what is under way already, or differs from what it says it is; 410 what is
+gone; 413 too large; 415 another type; 429 too many; 503 the rest.
 """
 
 import logging
@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 from headrace.errors import (
     AccessDenied,
+    EngineBusy,
     HeadraceError,
     InvalidTopic,
     KeyReused,
@@ -26,6 +27,7 @@ from headrace.errors import (
     TokenRefused,
     TokenTooOld,
     TooManyQueries,
+    TooSlow,
     TopicNotFound,
     UsageError,
     ViewNotFound,
@@ -49,6 +51,8 @@ _STATUS: Mapping[type[HeadraceError], int] = {
     KeyReused: 409,
     AccessDenied: 502,
     UsageError: 400,
+    EngineBusy: 429,
+    TooSlow: 408,
 }
 
 
@@ -107,7 +111,8 @@ def handle_errors(app: FastAPI) -> None:
 async def _answer_known(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HeadraceError)
     body = {"error": type(error).__name__, "message": str(error) or type(error).__name__}
-    return JSONResponse(body, status_of(error))
+    headers = {"Retry-After": "5"} if isinstance(error, EngineBusy) else None
+    return JSONResponse(body, status_of(error), headers=headers)
 
 
 async def _answer_refused(_: Request, error: Exception) -> JSONResponse:

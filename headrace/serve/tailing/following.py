@@ -15,13 +15,14 @@ from typing import Any, TypeVar
 import anyio
 from anyio.to_thread import run_sync
 
+from headrace.errors import EngineBusy
 from headrace.log.base import Log
 from headrace.serve.message import Message, encode
 from headrace.serve.reading.positions import Position, position_text
 from headrace.serve.tailing.pages import MAX_PAGE_RECORDS, Page, read_after
 from headrace.serve.tailing.watching import TopicWatch
 
-__all__ = ["TailLimits", "Tails", "TooManyFollowers"]
+__all__ = ["TailLimits", "Tails"]
 
 #: Pages that are read at once, for all followers.
 _READERS = 4
@@ -36,10 +37,6 @@ class TailLimits:
     max_followers: int = 100
     send_seconds: float = 10.0
     progress_seconds: float = 5.0
-
-
-class TooManyFollowers(Exception):
-    """As many follow topics as may."""
 
 
 class Tails:
@@ -58,9 +55,12 @@ class Tails:
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Take the place of one follower. TooManyFollowers."""
+        """Take the place of one follower. EngineBusy: there is none."""
         if self.followers >= self.limits.max_followers:
-            raise TooManyFollowers
+            raise EngineBusy(
+                f"{self.limits.max_followers} follow topics already, which is the most; ask again "
+                f"when one of them has left"
+            )
         self.followers += 1
         try:
             yield

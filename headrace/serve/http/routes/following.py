@@ -16,12 +16,13 @@ from headrace.errors import (
     HeadraceError,
     QueryRefused,
     TokenRefused,
+    TooSlow,
     UsageError,
     ViewNotFound,
 )
 from headrace.ledger.following import Token
 from headrace.serve.following.following import Following, Stopping
-from headrace.serve.following.subscription import Subscription, TooSlow, Wanted
+from headrace.serve.following.subscription import Subscription, Wanted
 from headrace.serve.http.connections import drop_of, sending_texts
 from headrace.serve.http.errors import ERRORS, Refused
 from headrace.serve.http.guard import may_follow, needs, permission_ends
@@ -42,6 +43,7 @@ _CODES: Mapping[type[HeadraceError], int] = {
     TokenRefused: 4409,
     QueryRefused: 4413,
     EngineBusy: 4429,
+    TooSlow: TOO_SLOW,
 }
 _ABOUT_SSE: dict[int | str, dict[str, Any]] = {
     200: {"description": "events, for as long as you listen", "content": {"text/event-stream": {}}}
@@ -93,8 +95,6 @@ async def _send_all(
                 last = told.event if scope["type"] == "http" else told.data
                 drop_of(scope)(last, TOO_SLOW, "")
                 return None, TOO_SLOW
-    except TooSlow as error:
-        return error_message("TooSlow", str(error)), TOO_SLOW
     except Stopping:
         return None, RESTARTS
     except HeadraceError as error:
@@ -181,8 +181,6 @@ async def events(request: Request, name: str) -> Response:
     stack = AsyncExitStack()
     try:
         subscription = await stack.enter_async_context(following.subscribe(name, _wanted(request)))
-    except EngineBusy as error:
-        raise Refused(429, "EngineBusy", str(error), headers={"Retry-After": "5"}) from error
     except Stopping as error:
         raise Refused(503, "EngineBusy", "the engine stops; ask again soon") from error
     stays_open(request)

@@ -1,7 +1,6 @@
 """Topics: append to them, list them, read their records and follow them."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, WebSocket
@@ -14,7 +13,7 @@ from headrace.log import EmbeddedLog
 from headrace.log.base import Log, Partition, Range
 from headrace.model.definitions import Project
 from headrace.serve.finding import find_topic
-from headrace.serve.http.errors import ERRORS, Refused
+from headrace.serve.http.errors import ERRORS
 from headrace.serve.http.guard import may_follow, needs
 from headrace.serve.http.ingesting import Ingesting, body_kind
 from headrace.serve.http.permissions import Role
@@ -24,7 +23,7 @@ from headrace.serve.http.services import services_of
 from headrace.serve.http.stopping import stopping_of
 from headrace.serve.http.streaming import EVENTS, EventStream, refuse_socket, send_to_socket
 from headrace.serve.reading.positions import parse_position, position_text
-from headrace.serve.tailing.following import Tails, TooManyFollowers
+from headrace.serve.tailing.following import Tails
 from headrace.serve.tailing.pages import (
     MAX_PAGE_RECORDS,
     Page,
@@ -268,7 +267,7 @@ async def _answer(
     stays_open(request)
     return EventStream(
         tails.messages(topic, start),
-        place=_place(tails),
+        place=tails.place(),
         stopping=stopping_of(request.app),
         send_seconds=tails.limits.send_seconds,
     )
@@ -301,11 +300,11 @@ async def _follow(websocket: WebSocket, topic: str) -> None:
         await send_to_socket(
             websocket,
             tails.messages(topic, start),
-            place=_place(tails),
+            place=tails.place(),
             stopping=stopping_of(websocket.app),
             send_seconds=tails.limits.send_seconds,
         )
-    except (HeadraceError, Refused) as error:
+    except HeadraceError as error:
         await refuse_socket(websocket, error)
 
 
@@ -341,21 +340,6 @@ def _begin(log: Log, topic: str, last: int | None, after: str | None) -> Page:
     position = parse_position(after)
     check_position(log, topic, position)
     return Page([], position)
-
-
-@contextmanager
-def _place(tails: Tails) -> Iterator[None]:
-    try:
-        with tails.place():
-            yield
-    except TooManyFollowers as error:
-        raise Refused(
-            429,
-            "EngineBusy",
-            f"{tails.limits.max_followers} follow topics already, which is the most; ask again "
-            f"when one of them has left",
-            headers={"Retry-After": "5"},
-        ) from error
 
 
 def _topic_of(project: Project, name: str) -> str:
