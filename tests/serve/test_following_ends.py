@@ -327,7 +327,8 @@ def test_an_engine_that_stops_says_so(store: Store, history: History, tmp_path: 
         )
         lines = answer.iter_lines()
         assert next(lines) == "event: reset"
-        server.app.state.following.close()
+        for stop in server.app.state.before_stop:
+            stop()
         assert closing(connection)[1] == 1012
         assert list(lines)[-1] == ""
 

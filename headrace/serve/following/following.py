@@ -18,13 +18,9 @@ from headrace.serve.reading.views import Views
 from headrace.serve.signal import Signal
 from headrace.store.base import Store
 
-__all__ = ["Following", "Stopping"]
+__all__ = ["Following"]
 
 logger = logging.getLogger("headrace.serve")
-
-
-class Stopping(Exception):
-    """The engine stops; another one may take its place soon."""
 
 
 class Following:
@@ -45,7 +41,6 @@ class Following:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: asyncio.Lock
         self._snapshots: asyncio.Semaphore
-        self._is_stopping = False
         self._letting_go = self._take_over()
 
     def _take_over(self) -> threading.Timer | None:
@@ -83,8 +78,6 @@ class Following:
         self.subscribers += 1
         try:
             hub = await self._hub(view)
-            if self._is_stopping:
-                raise Stopping  # the hub may have begun after all others were told
             owner = object()
             hub.enter(owner)
             subscription = Subscription(
@@ -148,16 +141,13 @@ class Following:
                     logger.warning("%s: its changes are still kept: %s", hub.view, error)
 
     def close(self) -> None:
-        """End all subscriptions; what is kept for them stays, for the engine that comes next."""
-        self._is_stopping = True
+        """Read no more. The server ends who subscribes; what is kept stays for the next engine."""
         if self._letting_go is not None:
             self._letting_go.cancel()
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._stop)
 
     def _stop(self) -> None:
-        for hub in self._hubs.values():
-            hub.fail(Stopping())
         for task in self._tasks:
             task.cancel()
         self._tasks.clear()

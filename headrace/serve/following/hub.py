@@ -80,7 +80,7 @@ class Hub:
         self.leases = leases
         self.ring: Ring
         self.token: Token  # up to where it has read
-        self.failure: Exception | None = None
+        self.failure: HeadraceError | None = None
         self.is_over = False
         self._store = store
         self._commits = commits
@@ -130,7 +130,7 @@ class Hub:
         try:
             await self._run()
         except HeadraceError as error:
-            self.fail(error)
+            self._fail(error)
         except Exception as error:
             # Else its subscribers would wait for what never comes.
             logger.exception("%s: its changes cannot be sent", self.view)
@@ -139,11 +139,11 @@ class Hub:
                 f"engine's log has the details"
             )
             failure.__cause__ = error
-            self.fail(failure)
+            self._fail(failure)
         finally:
             self.is_over = True
 
-    def fail(self, failure: Exception) -> None:
+    def _fail(self, failure: HeadraceError) -> None:
         """Let all subscribers end for a reason."""
         self.failure = failure
         self._wake()

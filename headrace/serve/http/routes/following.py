@@ -21,13 +21,14 @@ from headrace.errors import (
     ViewNotFound,
 )
 from headrace.ledger.following import Token
-from headrace.serve.following.following import Following, Stopping
+from headrace.serve.following.following import Following
 from headrace.serve.following.subscription import Subscription, Wanted
 from headrace.serve.http.connections import drop_of, sending_texts
-from headrace.serve.http.errors import ERRORS, Refused
+from headrace.serve.http.errors import ERRORS
 from headrace.serve.http.guard import may_follow, needs, permission_ends
 from headrace.serve.http.permissions import Role
 from headrace.serve.http.room import stays_open
+from headrace.serve.http.stopping import Stopping, stopping_of
 from headrace.serve.message import Message, error_message
 
 __all__ = ["router"]
@@ -95,8 +96,6 @@ async def _send_all(
                 last = told.event if scope["type"] == "http" else told.data
                 drop_of(scope)(last, TOO_SLOW, "")
                 return None, TOO_SLOW
-    except Stopping:
-        return None, RESTARTS
     except HeadraceError as error:
         return error_message(type(error).__name__, str(error)), _code(error)
     raise AssertionError("a subscription ends with a reason")
@@ -118,8 +117,6 @@ async def follow(websocket: WebSocket, name: str) -> None:
             last, code = await _until_frame(websocket, subscription, drain_seconds)
     except HeadraceError as error:
         last, code = error_message(type(error).__name__, str(error)), _code(error)
-    except Stopping:
-        last, code = None, RESTARTS
     if code is not None:
         await _end(websocket, last, code, following.limits.drain_seconds)
 
@@ -135,14 +132,18 @@ async def _until_frame(
 
     sending = asyncio.create_task(_send_all(subscription, send, websocket.scope, drain_seconds))
     ending = asyncio.create_task(permission_ends(websocket.scope))
+    stopping = asyncio.create_task(stopping_of(websocket.app).wait())
     receiving = asyncio.create_task(websocket.receive())
+    tasks = (sending, ending, stopping, receiving)
     try:
-        await asyncio.wait((sending, ending, receiving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if sending.done():
             return sending.result()
         if ending.done():
             refused = ending.result()
             return error_message(refused.error, refused.message), 4000 + refused.status_code
+        if stopping.done():
+            return None, RESTARTS
         if receiving.result()["type"] == "websocket.disconnect":
             return None, None
         said = "a subscription takes no messages from its client; ask by HTTP"
@@ -150,9 +151,9 @@ async def _until_frame(
     except WebSocketDisconnect:
         return None, None
     finally:
-        for task in (sending, ending, receiving):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(sending, ending, receiving, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _end(websocket: WebSocket, last: Message | None, code: int, drain_seconds: float) -> None:
@@ -179,23 +180,26 @@ async def events(request: Request, name: str) -> Response:
     """Send a view's rows and changes as server-sent events; by WebSocket at the same address."""
     following: Following = request.app.state.following
     stack = AsyncExitStack()
-    try:
-        subscription = await stack.enter_async_context(following.subscribe(name, _wanted(request)))
-    except Stopping as error:
-        raise Refused(503, "EngineBusy", "the engine stops; ask again soon") from error
+    subscription = await stack.enter_async_context(following.subscribe(name, _wanted(request)))
     stays_open(request)
-    return _EventStream(stack, subscription, following.limits.drain_seconds)
+    stopping = stopping_of(request.app)
+    return _EventStream(stack, subscription, stopping, following.limits.drain_seconds)
 
 
 class _EventStream(Response):
     """Events until the subscription ends or the client leaves; then all is let go."""
 
     def __init__(
-        self, stack: AsyncExitStack, subscription: Subscription, drain_seconds: float
+        self,
+        stack: AsyncExitStack,
+        subscription: Subscription,
+        stopping: Stopping,
+        drain_seconds: float,
     ) -> None:
         super().__init__(media_type="text/event-stream")
         self._stack = stack
         self._subscription = subscription
+        self._stopping = stopping
         self._drain_seconds = drain_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -219,9 +223,11 @@ class _EventStream(Response):
                 _send_all(self._subscription, send_events, scope, self._drain_seconds)
             )
             ending = asyncio.create_task(permission_ends(scope))
+            stopping = asyncio.create_task(self._stopping.wait())
             leaving = asyncio.create_task(wait_until_left())
+            tasks = (sending, ending, stopping, leaving)
             try:
-                await asyncio.wait((sending, ending, leaving), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 last: Message | None = None
                 if sending.done():
                     last, _ = sending.result()
@@ -236,6 +242,6 @@ class _EventStream(Response):
                 if not leaving.done():
                     await send({"type": "http.response.body", "body": b""})
             finally:
-                for task in (sending, ending, leaving):
+                for task in tasks:
                     task.cancel()
-                await asyncio.gather(sending, ending, leaving, return_exceptions=True)
+                await asyncio.gather(*tasks, return_exceptions=True)
