@@ -58,7 +58,7 @@ def test_a_reader_that_never_reads_is_dropped_and_harms_nobody(
 ) -> None:
     monkeypatch.setattr(connections, "DROP_SECONDS", SECONDS)
     history = History(store, "records", random.Random(3))
-    server = start(drain_seconds=0.5, ring_bytes=64 << 20)
+    server = start(send_seconds=0.5, ring_bytes=64 << 20)
     other = Subscriber(server.url)
     other.start()
     with slow_socket(server) as slow:
@@ -86,7 +86,7 @@ def test_a_reader_that_falls_behind_the_ring_is_told(
     store: Store, start: Callable[..., Server]
 ) -> None:
     history = History(store, "records", random.Random(3))
-    server = start(drain_seconds=SECONDS, ring_bytes=100_000)
+    server = start(send_seconds=SECONDS, ring_bytes=100_000)
     with follow(server, max_queue=1) as slow:
         receive(slow, "progress")
         for _ in range(60):

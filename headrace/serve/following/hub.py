@@ -47,7 +47,7 @@ class FollowLimits:
     page_rows: int = 1_000  # of a message
     page_bytes: int = 1 << 20  # of its rows in Arrow; as JSON they are a few times as many
     ring_bytes: int = 8 << 20  # of each view
-    drain_seconds: float = 10.0  # that a socket may take no bytes
+    send_seconds: float = 10.0  # that a socket may take no bytes
     progress_seconds: float = 5.0
     resume_seconds: float = 120.0  # that changes are kept for subscribers that were cut off
     max_snapshot_bytes: int = 1 << 30  # of Arrow, on disk while it is sent

@@ -75,7 +75,7 @@ def _code(error: HeadraceError) -> int:
 
 
 async def _send_all(
-    subscription: Subscription, send: _Send, scope: Scope, drain_seconds: float
+    subscription: Subscription, send: _Send, scope: Scope, send_seconds: float
 ) -> tuple[Message | None, int]:
     """Send until the subscription ends; return the last message and the code to close with.
 
@@ -91,7 +91,7 @@ async def _send_all(
             except TimeoutError:
                 told = error_message(
                     "TooSlow",
-                    f"the connection took no bytes for {drain_seconds:g} seconds; read faster",
+                    f"the connection took no bytes for {send_seconds:g} seconds; read faster",
                 )
                 last = told.event if scope["type"] == "http" else told.data
                 drop_of(scope)(last, TOO_SLOW, "")
@@ -113,24 +113,24 @@ async def follow(websocket: WebSocket, name: str) -> None:
             subscription = await stack.enter_async_context(
                 following.subscribe(name, _wanted(websocket))
             )
-            drain_seconds = following.limits.drain_seconds
-            last, code = await _until_frame(websocket, subscription, drain_seconds)
+            send_seconds = following.limits.send_seconds
+            last, code = await _until_frame(websocket, subscription, send_seconds)
     except HeadraceError as error:
         last, code = error_message(type(error).__name__, str(error)), _code(error)
     if code is not None:
-        await _end(websocket, last, code, following.limits.drain_seconds)
+        await _end(websocket, last, code, following.limits.send_seconds)
 
 
 async def _until_frame(
-    websocket: WebSocket, subscription: Subscription, drain_seconds: float
+    websocket: WebSocket, subscription: Subscription, send_seconds: float
 ) -> tuple[Message | None, int | None]:
     """Send until it ends, or until the client says something or leaves (None)."""
     send_texts = sending_texts(websocket.scope)
 
     async def send(found: Sequence[Message]) -> None:
-        await send_texts([each.data for each in found], drain_seconds)
+        await send_texts([each.data for each in found], send_seconds)
 
-    sending = asyncio.create_task(_send_all(subscription, send, websocket.scope, drain_seconds))
+    sending = asyncio.create_task(_send_all(subscription, send, websocket.scope, send_seconds))
     ending = asyncio.create_task(permission_ends(websocket.scope))
     stopping = asyncio.create_task(stopping_of(websocket.app).wait())
     receiving = asyncio.create_task(websocket.receive())
@@ -156,10 +156,10 @@ async def _until_frame(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _end(websocket: WebSocket, last: Message | None, code: int, drain_seconds: float) -> None:
+async def _end(websocket: WebSocket, last: Message | None, code: int, send_seconds: float) -> None:
     data = b"" if last is None else last.data
     try:
-        async with asyncio.timeout(drain_seconds):
+        async with asyncio.timeout(send_seconds):
             if data:
                 await websocket.send_text(data.decode())
             await websocket.close(code)
@@ -183,7 +183,7 @@ async def events(request: Request, name: str) -> Response:
     subscription = await stack.enter_async_context(following.subscribe(name, _wanted(request)))
     stays_open(request)
     stopping = stopping_of(request.app)
-    return _EventStream(stack, subscription, stopping, following.limits.drain_seconds)
+    return _EventStream(stack, subscription, stopping, following.limits.send_seconds)
 
 
 class _EventStream(Response):
@@ -194,18 +194,18 @@ class _EventStream(Response):
         stack: AsyncExitStack,
         subscription: Subscription,
         stopping: Stopping,
-        drain_seconds: float,
+        send_seconds: float,
     ) -> None:
         super().__init__(media_type="text/event-stream")
         self._stack = stack
         self._subscription = subscription
         self._stopping = stopping
-        self._drain_seconds = drain_seconds
+        self._send_seconds = send_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_events(found: Sequence[Message]) -> None:
             events = b"".join(each.event for each in found)
-            async with asyncio.timeout(self._drain_seconds):
+            async with asyncio.timeout(self._send_seconds):
                 await send({"type": "http.response.body", "body": events, "more_body": True})
 
         async def wait_until_left() -> None:
@@ -220,7 +220,7 @@ class _EventStream(Response):
         async with self._stack:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             sending = asyncio.create_task(
-                _send_all(self._subscription, send_events, scope, self._drain_seconds)
+                _send_all(self._subscription, send_events, scope, self._send_seconds)
             )
             ending = asyncio.create_task(permission_ends(scope))
             stopping = asyncio.create_task(self._stopping.wait())
