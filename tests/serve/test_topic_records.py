@@ -222,6 +222,10 @@ def test_a_socket_takes_no_frames(served: Served, frame: str | bytes) -> None:
     with socket_to(served) as follower:
         follower.recv(SECONDS)
         follower.send(frame)
+        while (told := json.loads(follower.recv(SECONDS)))["type"] == "progress":
+            pass
+        assert told["error"] == "UsageError"
+        assert "takes no messages" in told["message"]
         assert closed_with(follower) == 4400
 
 

@@ -206,7 +206,8 @@ class Connection(HttpToolsProtocol):
     def _drop(self, last: bytes, _code: int, _reason: str) -> None:
         if not self.transport.is_closing():
             # Past what is waiting to be sent: whoever awaits that it is would wait for good.
-            self.transport.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(last), last))
+            chunk = b"%x\r\n%b\r\n" % (len(last), last) if last else b""
+            self.transport.write(chunk + b"0\r\n\r\n")
             self._cycles[0].response_complete = True
             self._cycles[0].keep_alive = False
         self._cut = _close(self.loop, self.transport)

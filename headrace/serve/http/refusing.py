@@ -6,7 +6,7 @@ from starlette.types import Receive, Scope, Send
 from headrace.serve.http.connections import drop_of
 from headrace.serve.http.errors import Refused
 
-__all__ = ["drop", "refuse"]
+__all__ = ["close_reason", "drop", "refuse"]
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
@@ -24,5 +24,9 @@ async def refuse(scope: Scope, receive: Receive, send: Send, refused: Refused) -
 
 def drop(scope: Scope, refused: Refused) -> None:
     """Close a WebSocket that was accepted, at once: that it agrees is not waited for."""
-    reason = refused.message.encode()[:120].decode(errors="ignore")
-    drop_of(scope)(b"", 4000 + refused.status_code, reason)
+    drop_of(scope)(b"", 4000 + refused.status_code, close_reason(refused.message))
+
+
+def close_reason(message: str) -> str:
+    """Return a message as the reason of a close frame, which has at most 123 bytes."""
+    return message.encode()[:120].decode(errors="ignore")

@@ -55,20 +55,20 @@ class Place:
             self._is_taken = False
 
 
-def _place_of(request: Request) -> Place:
-    found: Place = request.scope[_PLACE]
+def _place_of(scope: Scope) -> Place:
+    found: Place = scope[_PLACE]
     return found
 
 
-def stays_open(request: Request) -> None:
+def stays_open(scope: Scope) -> None:
     """Give the place of a request back: its answer stays open for as long as the asker likes."""
-    _place_of(request).give_back()
+    _place_of(scope).give_back()
 
 
 @contextmanager
 def waiting(request: Request) -> Iterator[None]:
     """Give the place of a request back while it waits within. Refused: none is left after that."""
-    place = _place_of(request)
+    place = _place_of(request.scope)
     place.give_back()
     yield
     place.take()

@@ -67,7 +67,7 @@ class Tails:
         finally:
             self.followers -= 1
 
-    async def messages(self, topic: str, start: Page) -> AsyncGenerator[Message]:
+    async def messages(self, topic: str, start: Page) -> AsyncGenerator[list[Message]]:
         """Yield a page and what comes after it. TopicNotFound, PositionLost and others end it."""
         position = start.position
 
@@ -80,16 +80,16 @@ class Tails:
 
         with self._watch.following(topic) as watched:
             if start.records:
-                yield _records(start)
-            yield _message("progress", position)
+                yield [_records(start)]
+            yield [_message("progress", position)]
             while True:
                 count = watched.grown.count
                 if watched.is_past(position) and (found := await self.read(read)) is not None:
-                    yield found
+                    yield [found]
                 elif await watched.grown.after(count, timeout_s=self.limits.progress_seconds) == (
                     count
                 ):
-                    yield _message("progress", position)
+                    yield [_message("progress", position)]
 
 
 def _records(page: Page) -> Message:

@@ -181,7 +181,7 @@ async def events(request: Request, name: str) -> Response:
     following: Following = request.app.state.following
     stack = AsyncExitStack()
     subscription = await stack.enter_async_context(following.subscribe(name, _wanted(request)))
-    stays_open(request)
+    stays_open(request.scope)
     stopping = stopping_of(request.app)
     return _EventStream(stack, subscription, stopping, following.limits.send_seconds)
 

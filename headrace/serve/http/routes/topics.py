@@ -1,6 +1,7 @@
 """Topics: append to them, list them, read their records and follow them."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, WebSocket
@@ -8,20 +9,19 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 
-from headrace.errors import HeadraceError, PositionLost, TopicNotFound, UsageError
+from headrace.errors import PositionLost, TopicNotFound, UsageError
 from headrace.log import EmbeddedLog
 from headrace.log.base import Log, Partition, Range
 from headrace.model.definitions import Project
 from headrace.serve.finding import find_topic
 from headrace.serve.http.errors import ERRORS
-from headrace.serve.http.guard import may_follow, needs
+from headrace.serve.http.guard import needs
 from headrace.serve.http.ingesting import Ingesting, body_kind
 from headrace.serve.http.permissions import Role
-from headrace.serve.http.room import stays_open
 from headrace.serve.http.routes.topic_examples import APPENDED, BODIES, RECORDS
 from headrace.serve.http.services import services_of
-from headrace.serve.http.stopping import stopping_of
-from headrace.serve.http.streaming import EVENTS, EventStream, refuse_socket, send_to_socket
+from headrace.serve.http.streaming import EVENTS, EventStream, send_to_socket
+from headrace.serve.message import Message
 from headrace.serve.reading.positions import parse_position, position_text
 from headrace.serve.tailing.following import Tails
 from headrace.serve.tailing.pages import (
@@ -263,49 +263,37 @@ async def _answer(
         return JSONResponse(
             {"topic": topic, "position": position_text(page.position), "records": page.records}
         )
+    opening = _opening(tails, lambda: (topic, last, after))
+    return EventStream(opening, send_seconds=tails.limits.send_seconds)
+
+
+@asynccontextmanager
+async def _opening(
+    tails: Tails, asked: Callable[[], tuple[str, int | None, str | None]]
+) -> AsyncIterator[AsyncGenerator[list[Message]]]:
+    """Follow the topic that is asked for, from its `last` records or `after` a position."""
+    topic, last, after = asked()
     start = await tails.read(lambda: _begin(tails.log, topic, last, after))
-    stays_open(request)
-    return EventStream(
-        tails.messages(topic, start),
-        place=tails.place(),
-        stopping=stopping_of(request.app),
-        send_seconds=tails.limits.send_seconds,
-    )
+    with tails.place():
+        yield tails.messages(topic, start)
 
 
 @router.websocket("/v1/topics/{topic}/records")
 async def follow_topic(websocket: WebSocket, topic: str) -> None:
     """Follow a topic."""
-    if await may_follow(websocket):
-        await _follow(websocket, topic)
+    await _follow(websocket, lambda: topic)
 
 
 @router.websocket("/v1/streams/{name}/records")
 async def follow_stream(websocket: WebSocket, name: str) -> None:
     """Follow the topic of a stream."""
-    if await may_follow(websocket):
-        try:
-            topic = _topic_of(services_of(websocket).project(), name)
-        except TopicNotFound as error:
-            await refuse_socket(websocket, error)
-        else:
-            await _follow(websocket, topic)
+    await _follow(websocket, lambda: _topic_of(services_of(websocket).project(), name))
 
 
-async def _follow(websocket: WebSocket, topic: str) -> None:
+async def _follow(websocket: WebSocket, topic: Callable[[], str]) -> None:
     tails: Tails = websocket.app.state.tails
-    try:
-        last, after = _socket_start(websocket.query_params)
-        start = await tails.read(lambda: _begin(tails.log, topic, last, after))
-        await send_to_socket(
-            websocket,
-            tails.messages(topic, start),
-            place=tails.place(),
-            stopping=stopping_of(websocket.app),
-            send_seconds=tails.limits.send_seconds,
-        )
-    except HeadraceError as error:
-        await refuse_socket(websocket, error)
+    opening = _opening(tails, lambda: (topic(), *_socket_start(websocket.query_params)))
+    await send_to_socket(websocket, opening, send_seconds=tails.limits.send_seconds)
 
 
 def _socket_start(given: Mapping[str, str]) -> tuple[int | None, str | None]:
