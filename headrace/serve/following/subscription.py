@@ -9,7 +9,7 @@ A version with other columns begins with 1 again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -96,7 +96,7 @@ class Subscription:
         if self._spool is None:
             self._first.append(self._behind_rows)
 
-    async def messages(self) -> AsyncIterator[list[Message]]:
+    async def messages(self) -> AsyncGenerator[list[Message]]:
         """Yield what is sent, in its order: messages that are there already are yielded together.
 
         TooSlow, TokenRefused, TokenTooOld, UsageError.
