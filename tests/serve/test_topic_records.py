@@ -8,6 +8,7 @@ import json
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,7 +22,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from headrace.serve.http import connections
+from headrace.serve.http.routes import topics
 from headrace.serve.tailing.following import TailLimits
+from headrace.serve.tailing.pages import Page
 from serve.topics_served import Served, put, read, serving, serving_log
 
 if TYPE_CHECKING:
@@ -119,6 +122,24 @@ def test_events_can_begin_with_the_last_records(served: Served) -> None:
         assert [each["value"] for each in found.next("records")["records"]] == ['{"n": 1}']
         put(served, '{"n": 2}')
         assert [each["value"] for each in found.next("records")["records"]] == ['{"n": 2}']
+
+
+def test_the_first_page_is_not_kept_while_a_topic_is_followed(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = topics._begin
+    pages: list[weakref.ref[Page]] = []
+
+    def noted(*asked: Any) -> Page:
+        page = begin(*asked)
+        pages.append(weakref.ref(page))
+        return page
+
+    monkeypatch.setattr(topics, "_begin", noted)
+    put(served, '{"n": 0}')
+    with events(served, "?last=1") as found:
+        assert len(found.next("records")["records"]) == 1
+        await_true(lambda: [page() for page in pages] == [None])
 
 
 def test_more_followers_than_may_are_refused(served: Served) -> None:

@@ -81,6 +81,7 @@ class Tails:
         with self._watch.following(topic) as watched:
             if start.records:
                 yield [_records(start)]
+            del start  # it may be large
             yield [_message("progress", position)]
             while True:
                 count = watched.grown.count

@@ -273,9 +273,9 @@ async def _opening(
 ) -> AsyncIterator[AsyncGenerator[list[Message]]]:
     """Follow the topic that is asked for, from its `last` records or `after` a position."""
     topic, last, after = asked()
-    start = await tails.read(lambda: _begin(tails.log, topic, last, after))
     with tails.place():
-        yield tails.messages(topic, start)
+        # The first page gets no name here: it would be kept while the topic is followed.
+        yield tails.messages(topic, await tails.read(lambda: _begin(tails.log, topic, last, after)))
 
 
 @router.websocket("/v1/topics/{topic}/records")
