@@ -161,16 +161,19 @@ def test_a_database_that_duckdb_gives_up_in_a_commit_is_opened_anew(
 
     def read() -> None:
         while not stop.is_set():
-            with suppress(StoreError), store.open() as snapshot:
+            with suppress(StoreError, QueryRefused), store.open() as snapshot:
                 snapshot.holdings()
+                snapshot.query("SELECT 1")
 
     reader = threading.Thread(target=read)
     reader.start()
-    store.commit(turn_of(planned(epoch, 1), {SMALL: (rows(SMALL, 10, 10),)}))
-    store._file._writer = GivenUp(store._file._writer, made=made)
-    store.commit(turn_of(planned(epoch, 2), {SMALL: (rows(SMALL, 20, 20),)}))
-    stop.set()
-    reader.join()
+    try:
+        store.commit(turn_of(planned(epoch, 1), {SMALL: (rows(SMALL, 10, 10),)}))
+        store._file._writer = GivenUp(store._file._writer, made=made)
+        store.commit(turn_of(planned(epoch, 2), {SMALL: (rows(SMALL, 20, 20),)}))
+    finally:
+        stop.set()
+        reader.join()
     assert not isinstance(store._file._writer, GivenUp)
     with store.open() as snapshot:
         assert snapshot.units() == {"main": 2}
@@ -179,6 +182,34 @@ def test_a_database_that_duckdb_gives_up_in_a_commit_is_opened_anew(
             snapshot.query("SELECT * FROM read_text('/etc/hostname')")
     with pytest.raises(duckdb.Error, match="locked"):
         store._file._writer.execute("SET enable_external_access = true")
+
+
+class Stuck:
+    """A connection that has no memory to commit, nor to roll back, however long it waits."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: Any, *parameters: Any) -> Any:
+        if statement in ("COMMIT", "ROLLBACK"):
+            raise duckdb.OutOfMemoryException("failed to pin block (28.9 MiB/28.6 MiB used)")
+        return self._connection.execute(statement, *parameters)
+
+
+def test_a_transaction_that_cannot_be_rolled_back_does_not_end_all_that_follow(
+    store: DuckDBStore, epoch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "PAUSES_SECONDS", (0, 0, 0))
+    store.commit(turn_of(planned(epoch, 1), {SMALL: (rows(SMALL, 10, 10),)}))
+    store._file._writer = Stuck(store._file._writer)
+    for turn in (2, 3):
+        store.commit(turn_of(planned(epoch, turn), {SMALL: (rows(SMALL, 10 * turn, 20),)}))
+    with store.open() as snapshot:
+        assert snapshot.units() == {"main": 3}
+        assert snapshot.states(SMALL).num_rows == 40  # the keys of turn 2 are among those of turn 3
 
 
 def test_the_engines_own_reads_are_not_ended(store: DuckDBStore, epoch: int) -> None:

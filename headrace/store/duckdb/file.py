@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,11 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
+def _may_pass(error: StoreError) -> bool:
+    """Whether a transaction that failed may succeed when it is tried again."""
+    return lacks_memory(error) or is_given_up(error)
+
+
 class DuckDBFile:
     """The file at `path`. StoreBusy, Unreachable (read only and not there), StoreError, DiskFull.
 
@@ -60,8 +65,9 @@ class DuckDBFile:
         self._cursors: set[duckdb.DuckDBPyConnection] = set()
         self._feeds: dict[tuple[str, pa.Schema], Feed] = {}
         self._asked: set[duckdb.DuckDBPyConnection] = set()  # of them, with a query from outside
-        self._lacks_memory = False  # a transaction does; no query from outside begins meanwhile
-        self._asked_changed = threading.Condition(self._cursor_lock)  # one of these two has
+        self._lacking = 0  # transactions without memory; no query from outside begins meanwhile
+        self._is_given_up = False  # readers are to let go of the database, those that wait too
+        self._asked_changed = threading.Condition(self._cursor_lock)  # one of these three has
         self._is_locked_down = False
         self._check_path(read_only)
         self._open(read_only)
@@ -128,28 +134,34 @@ class DuckDBFile:
                 yield
                 self._writer.execute("COMMIT")
             except BaseException as error:
-                self._roll_back(error)
+                failure = self._roll_back()
+                if failure is not None and isinstance(error, Exception):
+                    raise translate(failure) from failure
                 if isinstance(error, duckdb.Error):
                     raise translate(error) from error
                 raise
 
-    def _roll_back(self, cause: BaseException) -> None:
+    def _roll_back(self) -> duckdb.Error | None:
+        """Roll a transaction back; return why it cannot be: then the database is to be given up."""
         self._feeds.clear()  # names that were registered within the transaction go with it
-        for pause_seconds in (*PAUSES_SECONDS, None):
-            try:
-                self._writer.execute("ROLLBACK")
-            except (duckdb.TransactionException, duckdb.ConnectionException):
-                return  # a COMMIT that failed left nothing to roll back; nor is there when closed
-            except duckdb.FatalException:
-                return  # the database is given up, and the transaction with it
-            except duckdb.Error as error:
-                # For want of memory too; and what is not rolled back fails all that follows.
-                if pause_seconds is None:
-                    cause.add_note(f"and the transaction could not be rolled back: {error}")
-                    return
-                time.sleep(pause_seconds)
-            else:
-                return
+        with ExitStack() as stack:
+            for pause_seconds in (*PAUSES_SECONDS, None):
+                try:
+                    self._writer.execute("ROLLBACK")
+                except (duckdb.TransactionException, duckdb.ConnectionException):
+                    break  # it is closed, or a COMMIT that failed left nothing to roll back
+                except duckdb.FatalException:
+                    break  # the database is given up, and the transaction with it
+                except duckdb.Error as error:
+                    # For want of memory too; and what is not rolled back fails all that follows.
+                    if pause_seconds is None:
+                        return duckdb.FatalException(f"a transaction is not rolled back: {error}")
+                    stack.enter_context(self._queries_wait())
+                    self._end_queries()
+                    time.sleep(pause_seconds)
+                else:
+                    break
+        return None
 
     @contextmanager
     def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -171,13 +183,28 @@ class DuckDBFile:
         While one tries again for want of memory, it waits.
         """
         with self._asked_changed:
-            self._asked_changed.wait_for(lambda: not self._lacks_memory, timeout=CLOSE_SECONDS)
+            self._asked_changed.wait_for(self._may_ask, timeout=CLOSE_SECONDS)
             self._asked.add(cursor)
         try:
             yield
         finally:
             with self._asked_changed:
                 self._asked.discard(cursor)
+                self._asked_changed.notify_all()
+
+    def _may_ask(self) -> bool:
+        return not self._lacking or self._is_given_up
+
+    @contextmanager
+    def _queries_wait(self) -> Iterator[None]:
+        """Let no query from outside begin within."""
+        with self._asked_changed:
+            self._lacking += 1
+        try:
+            yield
+        finally:
+            with self._asked_changed:
+                self._lacking -= 1
                 self._asked_changed.notify_all()
 
     def write_first(self, work: Callable[[], None]) -> None:
@@ -189,32 +216,37 @@ class DuckDBFile:
         `work` has to look whether it was committed.
         """
         try:
-            self._write_first(work)
-        finally:
-            with self._asked_changed:
-                self._lacks_memory = False
-                self._asked_changed.notify_all()
+            with self.transaction():
+                work()
+        except StoreError as error:
+            if not _may_pass(error):
+                raise
+            with self._queries_wait():
+                self._write_again(work, error)
 
-    def _write_first(self, work: Callable[[], None]) -> None:
-        were_read = True
+    def _write_again(self, work: Callable[[], None], error: StoreError) -> None:
+        """Run `work` in a transaction after it failed."""
+        were_asked = True
         for pause_seconds in PAUSES_SECONDS:
+            if is_given_up(error):
+                self._open_anew()
+                are_asked = True
+            else:
+                are_asked = self._end_queries()
+                if not (are_asked or were_asked):
+                    break
+            were_asked = are_asked
+            time.sleep(pause_seconds)  # DuckDB gives memory back a little later
             try:
                 with self.transaction():
                     work()
-            except StoreError as error:
-                if is_given_up(error):
-                    self._open_anew()
-                    are_read = True
-                else:
-                    are_read = self._end_queries() if lacks_memory(error) else False
-                    if not lacks_memory(error) or not (are_read or were_read):
-                        raise
-                were_read = are_read
-                time.sleep(pause_seconds)  # DuckDB gives memory back a little later
+            except StoreError as failure:
+                if not _may_pass(failure):
+                    raise
+                error = failure
             else:
                 return
-        with self.transaction():
-            work()
+        raise error
 
     def _open_anew(self) -> None:
         """Open the database that DuckDB gave up. StoreBusy: a reader does not end.
@@ -222,7 +254,16 @@ class DuckDBFile:
         All that was committed is in the file and its write-ahead log.
         """
         with self._writer_lock:
-            self._try_until_done(self._opened_anew, "so the store cannot be opened anew")
+            self._note_given_up(True)
+            try:
+                self._try_until_done(self._opened_anew, "so the store cannot be opened anew")
+            finally:
+                self._note_given_up(False)
+
+    def _note_given_up(self, is_given_up: bool) -> None:
+        with self._asked_changed:
+            self._is_given_up = is_given_up
+            self._asked_changed.notify_all()
 
     def _opened_anew(self) -> bool:
         with self._cursor_lock:
@@ -246,12 +287,11 @@ class DuckDBFile:
             time.sleep(0.01)
 
     def _end_queries(self) -> bool:
-        """End every query from outside, and let none begin; return whether there was one.
+        """End every query from outside; return whether there was one.
 
         The engine's own reads are short, and one of them that fails would end the engine.
         """
         with self._asked_changed:
-            self._lacks_memory = True
             were_asked = bool(self._asked)
             deadline = time.monotonic() + END_SECONDS
             while self._asked and time.monotonic() < deadline:
