@@ -311,7 +311,7 @@ class ChangeKeeping:
         if found is None:
             return 0
         carried = self._carried.get((view, found.version))
-        images = 0 if carried is None else carried.left.images.nbytes
+        images = 0 if carried is None else carried.images.nbytes
         return images + self.recent.held_bytes(found.changes)
 
     @property

@@ -30,7 +30,7 @@ from headrace.store.duckdb.tables.touching import Touched, find_touched, key_nam
 from headrace.time.clocks import NEVER
 from headrace.time.windows import MIN_EDGE_US
 
-__all__ = ["FEW_ROWS", "Carried", "ChangeMaker", "Left", "Made"]
+__all__ = ["FEW_ROWS", "Carried", "ChangeMaker", "Made"]
 
 #: Of so many touched rows the images are compared in memory.
 FEW_ROWS = 8_192
@@ -52,8 +52,8 @@ class Made(NamedTuple):
     changes: pa.Table | None
 
 
-class Left(NamedTuple):
-    """The images of all rows that a test holds for, as a commit left them.
+class Carried(NamedTuple):
+    """The images of all rows that a test holds for, as a commit left them, with W as it was.
 
     It holds for no more than `rows` rows; some may not be shown, and have no image.
     """
@@ -61,12 +61,6 @@ class Left(NamedTuple):
     near: Near
     images: pa.Table
     rows: int
-
-
-class Carried(NamedTuple):
-    """What a commit left, with W as it was."""
-
-    left: Left
     watermark_us: int
 
 
@@ -111,7 +105,7 @@ class ChangeMaker:
             added = int(sum(delta.num_rows for delta in deltas))
             most = min(_NEAR_ROWS + _NEAR_FACTOR * added, FEW_ROWS)
             if carried is not None and self._is_of_use(carried, near, most):
-                self._images = _Near(self._changes, carried.left.near, most, added, carried.left)
+                self._images = _Near(self._changes, carried.near, most, added, carried)
             else:
                 self._images = _Near(self._changes, near, most, added)
             if self._images.begin(self._before_us):
@@ -135,7 +129,7 @@ class ChangeMaker:
 
     def _is_of_use(self, carried: Carried, near: Near, most: int) -> bool:
         is_now = carried.watermark_us == self._before_us
-        return is_now and carried.left.rows <= most and carried.left.near.covers(near)
+        return is_now and carried.rows <= most and carried.near.covers(near)
 
     def close(self) -> None:
         """Note which rows are closed, where some of them may leave in the same commit."""
@@ -146,8 +140,7 @@ class ChangeMaker:
         """Write what changed."""
         if self._images is not None:
             self._images.note(self._after_us)
-            if (left := self._images.end()) is not None:
-                self.carried = Carried(left, self._after_us)
+            self.carried = self._images.end()
         elif self.carried is not None:
             # No window ended, so its rows are closed or open as they were.
             self.carried = self.carried._replace(watermark_us=self._after_us)
@@ -246,7 +239,7 @@ class _Images(ABC):
         """Write how rows differ now, as the next step of the commit."""
 
     @abstractmethod
-    def end(self) -> Left | None:
+    def end(self) -> Carried | None:
         """Let go of all that is held; return what the next commit may begin with."""
 
 
@@ -273,33 +266,34 @@ class _Near(_InMemory):
     """
 
     def __init__(
-        self, changes: _Changes, near: Near, most: int, added: int, left: Left | None = None
+        self, changes: _Changes, near: Near, most: int, added: int, carried: Carried | None = None
     ) -> None:
         super().__init__(changes)
         self._near = near
         self._most = most
         self._added = added
-        self._left = left
+        self._carried = carried
 
     def begin(self, watermark_us: int) -> bool:
-        if self._left is not None:
-            self._before, self._rows = self._left.images, self._left.rows
+        if self._carried is not None:
+            self._before, self._rows = self._carried.images, self._carried.rows
             return True
         # Once: a turn adds no more rows than its delta has.
         self._rows = count_near(self._file, self._changes.table, self._near.whole)
         return self._rows <= self._most and super().begin(watermark_us)
 
     def _read(self, watermark_us: int) -> pa.Table:
+        self._watermark_us = watermark_us
         return read_near(self._file, self._changes.table, self._near.whole, watermark_us)
 
-    def end(self) -> Left | None:
+    def end(self) -> Carried | None:
         images, near = self._before, self._near._replace(leaving=None)
         rows = images.num_rows
         if shown_then(self._changes.table).condition:  # some may be there and not shown
             rows = self._rows + self._added
         if not near.is_open or rows > self._most or images.nbytes > MAX_CARRIED_BYTES:
             return None  # the next one begins with the rows of its own times
-        return Left(near, images, rows)
+        return Carried(near, images, rows, self._watermark_us)
 
 
 class _Few(_InMemory):
@@ -312,7 +306,7 @@ class _Few(_InMemory):
     def _read(self, watermark_us: int) -> pa.Table:
         return read_images(self._file, self._shown(watermark_us), self._touched)
 
-    def end(self) -> Left | None:
+    def end(self) -> Carried | None:
         self._file.run(f"DROP TABLE {self._touched.name}")
         return None
 
@@ -336,7 +330,7 @@ class _InStore(_Images):
         self._file.run(f"DROP TABLE {before}")
         self._file.run(f"ALTER TABLE {after} RENAME TO {before.removeprefix('temp.')}")
 
-    def end(self) -> Left | None:
+    def end(self) -> Carried | None:
         for name in (self._name("before"), self._touched.name):
             self._file.run(f"DROP TABLE {name}")
         return None
