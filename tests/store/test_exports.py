@@ -101,7 +101,7 @@ def test_an_export_that_a_commit_ends_is_told_as_one(tmp_path: Path) -> None:
 
     class Sink(io.BytesIO):
         def write(self, data: object) -> int:
-            store._file._end_queries()  # what a commit does that lacks memory
+            store._file.outside.end()  # what a commit does that lacks memory
             return super().write(data)  # type: ignore[arg-type]
 
     with store.open() as snapshot, pytest.raises(StoreError, match="was ended: a commit needed"):

@@ -21,14 +21,13 @@ import pyarrow as pa
 from headrace.errors import StoreBusy, StoreError, Unreachable
 from headrace.scratch import Feed, parse
 from headrace.store.duckdb.errors import is_given_up, lacks_memory, translate, translated
+from headrace.store.duckdb.outside import CLOSE_SECONDS, OutsideQueries
 
 __all__ = ["PAUSES_SECONDS", "DuckDBFile", "Parameters"]
 
 MEMORY_LIMIT = "2GB"  # of DuckDB's own buffers; past it, queries spill to disk or fail
 SPILL_LIMIT = "8GB"  # of temporary files: a query from outside must not fill the log's disk
 MAX_FEEDS = 1_024  # names that stay registered
-CLOSE_SECONDS = 5.0  # that queries under way get to notice that they were ended
-END_SECONDS = 2.0  # the same, while a transaction waits for their memory
 
 #: Before what lacked memory is tried again: a transaction that queries left none to, or a read of
 #: the engine's own that a transaction left none to.
@@ -64,10 +63,7 @@ class DuckDBFile:
         self._cursor_lock = threading.Lock()
         self._cursors: set[duckdb.DuckDBPyConnection] = set()
         self._feeds: dict[tuple[str, pa.Schema], Feed] = {}
-        self._asked: set[duckdb.DuckDBPyConnection] = set()  # of them, with a query from outside
-        self._lacking = 0  # transactions without memory; no query from outside begins meanwhile
-        self._is_given_up = False  # readers are to let go of the database, those that wait too
-        self._asked_changed = threading.Condition(self._cursor_lock)  # one of these three has
+        self.outside = OutsideQueries()
         self._is_locked_down = False
         self._check_path(read_only)
         self._open(read_only)
@@ -156,8 +152,8 @@ class DuckDBFile:
                     # For want of memory too; and what is not rolled back fails all that follows.
                     if pause_seconds is None:
                         return duckdb.FatalException(f"a transaction is not rolled back: {error}")
-                    stack.enter_context(self._queries_wait())
-                    self._end_queries()
+                    stack.enter_context(self.outside.held_off())
+                    self.outside.end()
                     time.sleep(pause_seconds)
                 else:
                     break
@@ -176,37 +172,6 @@ class DuckDBFile:
                 self._cursors.discard(cursor)
                 cursor.close()
 
-    @contextmanager
-    def asked(self, cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """Let a query from outside run, which is ended when a transaction needs its memory.
-
-        While one tries again for want of memory, it waits.
-        """
-        with self._asked_changed:
-            self._asked_changed.wait_for(self._may_ask, timeout=CLOSE_SECONDS)
-            self._asked.add(cursor)
-        try:
-            yield
-        finally:
-            with self._asked_changed:
-                self._asked.discard(cursor)
-                self._asked_changed.notify_all()
-
-    def _may_ask(self) -> bool:
-        return not self._lacking or self._is_given_up
-
-    @contextmanager
-    def _queries_wait(self) -> Iterator[None]:
-        """Let no query from outside begin within."""
-        with self._asked_changed:
-            self._lacking += 1
-        try:
-            yield
-        finally:
-            with self._asked_changed:
-                self._lacking -= 1
-                self._asked_changed.notify_all()
-
     def write_first(self, work: Callable[[], None]) -> None:
         """Run `work` in a transaction, before any query from outside. StoreError, DiskFull.
 
@@ -221,7 +186,7 @@ class DuckDBFile:
         except StoreError as error:
             if not _may_pass(error):
                 raise
-            with self._queries_wait():
+            with self.outside.held_off():
                 self._write_again(work, error)
 
     def _write_again(self, work: Callable[[], None], error: StoreError) -> None:
@@ -232,7 +197,7 @@ class DuckDBFile:
                 self._open_anew()
                 are_asked = True
             else:
-                are_asked = self._end_queries()
+                are_asked = self.outside.end()
                 if not (are_asked or were_asked):
                     break
             were_asked = are_asked
@@ -253,17 +218,8 @@ class DuckDBFile:
 
         All that was committed is in the file and its write-ahead log.
         """
-        with self._writer_lock:
-            self._note_given_up(True)
-            try:
-                self._try_until_done(self._opened_anew, "so the store cannot be opened anew")
-            finally:
-                self._note_given_up(False)
-
-    def _note_given_up(self, is_given_up: bool) -> None:
-        with self._asked_changed:
-            self._is_given_up = is_given_up
-            self._asked_changed.notify_all()
+        with self._writer_lock, self.outside.let_go():
+            self._try_until_done(self._opened_anew, "so the store cannot be opened anew")
 
     def _opened_anew(self) -> bool:
         with self._cursor_lock:
@@ -285,20 +241,6 @@ class DuckDBFile:
             if time.monotonic() > deadline:
                 raise StoreBusy(f"{self.path}: a query does not end, {otherwise}")
             time.sleep(0.01)
-
-    def _end_queries(self) -> bool:
-        """End every query from outside; return whether there was one.
-
-        The engine's own reads are short, and one of them that fails would end the engine.
-        """
-        with self._asked_changed:
-            were_asked = bool(self._asked)
-            deadline = time.monotonic() + END_SECONDS
-            while self._asked and time.monotonic() < deadline:
-                for cursor in self._asked:  # again: one may have been between two statements
-                    cursor.interrupt()
-                self._asked_changed.wait(timeout=0.05)
-            return were_asked
 
     # Those below are for the writer, within a transaction.
 

@@ -139,7 +139,7 @@ class DuckDBStore:
         with self._file.cursor() as cursor:
             snapshot = DuckDBSnapshot(
                 cursor,
-                self._file.asked,
+                self._file.outside.running,
                 self._standings,
                 self._keeping,
                 self._tables,
