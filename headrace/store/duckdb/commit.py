@@ -16,7 +16,7 @@ from headrace.store.duckdb.tables.evaluating import Evaluating
 from headrace.store.duckdb.tables.names import physical
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.sessions import merge_sessions
-from headrace.store.duckdb.tables.statements import merge, trim
+from headrace.store.duckdb.tables.statements import merge, replace_rows, replaces_rows, trim
 from headrace.store.duckdb.versions import (
     clock_row,
     set_aside,
@@ -31,6 +31,8 @@ __all__ = ["SUM_COUNTERS", "blame_for_memory", "count_commit", "write_turn"]
 
 KEPT_TURNS = 1_000  # reports of turns, per unit
 TIDY_TURNS = 100
+#: Of so many rows on, a delta replaces rows instead of updating them; below, one MERGE costs less.
+REPLACE_ROWS = 50_000
 
 SUM_COUNTERS = """
     SELECT kind, name, version, input, counter, CAST(sum(value) AS BIGINT)
@@ -109,13 +111,22 @@ def _merge(file: DuckDBFile, table: Table, deltas: Sequence[pa.Table]) -> None:
             return
         for delta in deltas:
             with file.registered("__delta", delta) as name:
-                file.run_again(merge(table, name))
+                for statement in _merging(file, table, name):
+                    file.run_again(statement)
                 if table.keep is not None:
                     file.run_again(trim(table, name))
     except duckdb.DataError as error:
         raise MergeFailed(
             f"view {table.view}: its delta does not merge: {error}", view=table.view
         ) from error
+
+
+def _merging(file: DuckDBFile, table: Table, delta: str) -> Sequence[str]:
+    if replaces_rows(table):
+        [(rows,)] = file.rows(f"SELECT count(*) FROM {physical(table.name)}")
+        if rows >= REPLACE_ROWS:
+            return replace_rows(table, delta)
+    return [merge(table, delta)]
 
 
 def _expire(file: DuckDBFile, commit: Commit) -> None:
