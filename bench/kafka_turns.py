@@ -114,7 +114,7 @@ def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     decoder = workers_decoder(STREAM, WANTED)
     count = 0
     for table in gather(batches):
-        decoded = decoder.decode(table["value"])
+        decoded = decoder.decode(table)
         assert not len(decoded.dead)
         count += decoded.rows.num_rows
     yield pa.record_batch({"n": pa.array([count], pa.int64())})

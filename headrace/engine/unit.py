@@ -25,16 +25,13 @@ from headrace.model.fingerprint import stream_fingerprint
 from headrace.operators.state import Hasher
 from headrace.plan.stages import Fold, Operator, Pipeline, plan_pipeline
 from headrace.project.settings import Settings
-from headrace.schema.json import JsonDecoder
+from headrace.schema.codec import Codec
+from headrace.schema.formats import make_codec
 
-__all__ = ["Decoder", "Unit", "UnitStream", "make_decoder"]
-
-
-#: What decodes the records of a stream, and says which columns their rows have.
-Decoder = JsonDecoder | ComputingDecoder
+__all__ = ["Unit", "UnitStream", "make_decoder"]
 
 
-def make_decoder(stream: Stream, wanted: frozenset[str], spark: SparkSession | None) -> Decoder:
+def make_decoder(stream: Stream, wanted: frozenset[str], spark: SparkSession | None) -> Codec:
     """Return a decoder of a stream's records; for one thread, in the driver.
 
     Without Spark no column can be computed.
@@ -42,7 +39,7 @@ def make_decoder(stream: Stream, wanted: frozenset[str], spark: SparkSession | N
     if stream.eager:
         assert spark is not None
         return ComputingDecoder(stream, wanted, spark)
-    return JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
+    return make_codec(stream.encoding, wanted)
 
 
 class UnitStream:
@@ -52,10 +49,10 @@ class UnitStream:
         self.stream = stream
         self.owned = owned
         self.version = short_version(stream_fingerprint(stream))
-        self._decoder: tuple[frozenset[str], Decoder] | None = None
+        self._decoder: tuple[frozenset[str], Codec] | None = None
         self._hasher: Hasher | None = None
 
-    def decoder(self, wanted: frozenset[str], spark: SparkSession) -> Decoder:
+    def decoder(self, wanted: frozenset[str], spark: SparkSession) -> Codec:
         """Return the stream's decoder, with what it learnt of its records' shapes."""
         if self._decoder is None or self._decoder[0] != wanted:
             self._decoder = (wanted, make_decoder(self.stream, wanted, spark))

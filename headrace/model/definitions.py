@@ -10,6 +10,7 @@ from headrace.errors import Location
 from headrace.model.graph import readers_of, streams_of, window_of
 from headrace.model.nodes import ARRIVAL, Node
 from headrace.model.scalars import Scalar
+from headrace.schema.codec import Encoding
 from headrace.schema.json_places import show_place
 from headrace.schema.json_values import unit_of
 from headrace.schema.types import Column, DataType
@@ -70,6 +71,11 @@ class Stream:
     computed: tuple[Computed, ...] = ()
     sql: str = ""  # the statement as written, for people
     location: Location = field(default=Location("", 1, 1), compare=False)
+
+    @property
+    def encoding(self) -> Encoding:
+        """How its records are written."""
+        return Encoding(self.format, self.columns, self.timestamp_format)
 
     @property
     def outline(self) -> tuple[tuple[str, DataType | None], ...]:

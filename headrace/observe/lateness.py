@@ -16,16 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from headrace.engine.gears.computing import ComputingDecoder
 from headrace.engine.gears.stamping import Stamper, gather
 from headrace.engine.spark.session import start_spark
 from headrace.engine.time.timekeeping import Timekeeper
-from headrace.engine.unit import Decoder
+from headrace.engine.unit import make_decoder
 from headrace.log.base import Extent, Log, Range
 from headrace.model.definitions import Stream, View
 from headrace.model.nodes import ARRIVAL
 from headrace.plan.shape import Shape, shapes_of
-from headrace.schema.json import JsonDecoder
 from headrace.time.clocks import NEVER, Clock, Micros
 from headrace.time.lateness import BUCKETS, Counts, as_counts, bounds_us, quantile_us
 from headrace.time.losses import count_late_pairs, count_pairs
@@ -169,11 +167,7 @@ def measure_lateness(
     time.read()
     wanted = frozenset({stream.event_time})
     # Spark is asked only where it computes the event time.
-    decoder: Decoder = (
-        ComputingDecoder(stream, wanted, start_spark())
-        if stream.eager
-        else JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
-    )
+    decoder = make_decoder(stream, wanted, start_spark() if stream.eager else None)
     arrives = stream.event_time == ARRIVAL
     losses, not_known = _losses_of(stream, views)
 
@@ -203,7 +197,7 @@ def measure_lateness(
             on_stamped=note,
         )
         for batch in gather(log.read(Range(partition, first, end), produced=arrives)):
-            stamper.stamp(batch, stamper.accept(batch, decoder.decode(batch["value"])))
+            stamper.stamp(batch, stamper.accept(batch, decoder.decode(batch)))
             on_progress(done + batch["offset"][-1].as_py() + 1 - first, total)
         summary = stamper.summary()
         done += end - first

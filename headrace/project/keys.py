@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 
 from headrace.errors import UsageError
 from headrace.model.definitions import Stream
-from headrace.schema.json import JsonDecoder
+from headrace.schema.codec import Encoding
+from headrace.schema.formats import make_codec
 from headrace.schema.json_places import parse_place, show_place, steps_of
 from headrace.schema.types import Column, parse_type
 
@@ -39,7 +40,7 @@ class KeyReader:
     def __init__(self, column: Column, fallback: "KeyReader | None" = None) -> None:
         typed = column if column.type.kind in _READ_AS_VALUES else replace(column, type=_TEXT)
         self._column = replace(typed, nullable=True, format=None)
-        self._decoder = JsonDecoder([self._column])
+        self._codec = make_codec(Encoding("json", (self._column,)))
         self.fallback = fallback
 
     @property
@@ -49,7 +50,7 @@ class KeyReader:
 
     def __call__(self, values: pa.Array) -> pa.Array:
         """Return the key of each record, in order; null where there is none to be read."""
-        (found,) = self._decoder.decode(values).rows.columns
+        (found,) = self._codec.decode(pa.table({"value": values})).rows.columns
         keys = found.cast(pa.string()).cast(pa.binary())
         if self.fallback is None or not keys.null_count:
             return keys

@@ -15,7 +15,8 @@ from headrace.reference.clocks import Marker, PartitionClock
 from headrace.reference.duplicates import Memory
 from headrace.reference.scalars import Failed, Scalars
 from headrace.reference.windows import to_datetime, to_us
-from headrace.schema.json_strict import Dead, decode_strict
+from headrace.schema.formats import decode_record
+from headrace.schema.json_text import Dead
 
 __all__ = [
     "Coordinates",
@@ -99,7 +100,7 @@ def _values_of(
     found: list[dict[str, object] | None] = []
     for record in records:
         try:
-            values = decode_strict(stream.columns, record.value, stream.timestamp_format)
+            values = decode_record(stream.encoding, record.value)
         except Dead:
             found.append(None)
             continue

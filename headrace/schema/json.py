@@ -1,4 +1,4 @@
-"""Decode JSON records into typed Arrow columns: lossless or dead, and fast where it is easy.
+"""Decode JSON values into typed Arrow columns: lossless or dead, and fast where it is easy.
 
 How: records of a known shape are converted together (json_fast.py), every other one by itself,
 strictly (json_strict.py). Which path a record takes never shows in the answer, so neither do the
@@ -6,45 +6,17 @@ cut into batches and what the decoder has seen before (docs/design.md, The four 
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from headrace.schema.codec import Decoded, Encoding
 from headrace.schema.json_fast import FastPath
 from headrace.schema.json_strict import Dead, decode_strict
 from headrace.schema.json_values import TIMESTAMP_UNITS
 from headrace.schema.types import Column
 
-__all__ = ["Decoded", "JsonDecoder"]
-
-
-@dataclass(frozen=True)
-class Decoded:
-    """What became of a batch. A row says nothing where its record is dead."""
-
-    rows: pa.RecordBatch
-    dead: pa.Array  # int64: indices of rows, ascending
-    reasons: pa.Array  # string, one for each of `dead`
-
-    def slice(self, start: int, length: int) -> "Decoded":
-        """Return what became of a part of the batch."""
-        first, end = np.searchsorted(self.dead.to_numpy(), [start, start + length])
-        return Decoded(
-            self.rows.slice(start, length),
-            pc.subtract(self.dead.slice(first, end - first), start),
-            self.reasons.slice(first, end - first),
-        )
-
-    def bury(self, indices: np.ndarray, reasons: Sequence[str]) -> "Decoded":
-        """Return the same batch with more dead records, in any order; none is dead already."""
-        if not len(indices):
-            return self
-        dead = np.concatenate([self.dead.to_numpy(), indices])
-        order = pa.array(np.argsort(dead, kind="stable"))
-        told = pa.concat_arrays([self.reasons, pa.array(reasons, pa.string())])
-        return Decoded(self.rows, pa.array(dead, pa.int64()).take(order), told.take(order))
+__all__ = ["JsonCodec", "JsonDecoder"]
 
 
 class JsonDecoder:
@@ -126,3 +98,20 @@ class JsonDecoder:
             dead=pa.array(dead, pa.int64()),
             reasons=pa.array(reasons, pa.string()),
         )
+
+
+class JsonCodec:
+    """A record is the JSON object in its value."""
+
+    reads: tuple[str, ...] = ("value",)
+
+    def __init__(self, encoding: Encoding, wanted: Collection[str] | None) -> None:
+        self._decoder = JsonDecoder(
+            encoding.columns, timestamp_format=encoding.timestamp_format, wanted=wanted
+        )
+        self.schema = self._decoder.schema
+        self.wanted = self._decoder.wanted
+
+    def decode(self, records: pa.Table) -> Decoded:
+        """Return one row for every record, in order."""
+        return self._decoder.decode(records["value"])

@@ -15,6 +15,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -33,7 +34,8 @@ from headrace.observe.audit import Audit, audit, export_of
 from headrace.project.folder import read_definitions
 from headrace.project.settings import Settings
 from headrace.reference.streams import Record, read_stream
-from headrace.schema.json_strict import Dead, decode_strict
+from headrace.schema.formats import decode_record
+from headrace.schema.json_text import Dead
 from headrace.sinks.outbox import (
     HEADER_OFFSET,
     HEADER_PARTITION,
@@ -246,7 +248,7 @@ class Harness:
         """Return the late records of a view, decoded, in the order of their topic."""
         streams = {each.topic: each for each in self._project.streams_of(self._project.view(view))}
         return [
-            decode_strict(stream.columns, record["value"], stream.timestamp_format)
+            decode_record(stream.encoding, record["value"])
             for record in self.side(f"{view}.late")
             if (stream := streams[record["topic"]])
         ]
@@ -364,9 +366,11 @@ def _event_time(stream: Stream | None, value: bytes | None) -> datetime | None:
         read = read_stream(stream, {Partition(stream.topic, 0): [Record(0, None, None, value)]}, [])
         times = [record.values[stream.event_time] for record in read.readable]
         return times[0] if times and isinstance(times[0], datetime) else None
-    columns = [column for column in stream.columns if column.name == stream.event_time]
+    columns = tuple(column for column in stream.columns if column.name == stream.event_time)
     try:
-        found = decode_strict(columns, value, stream.timestamp_format).get(stream.event_time)
+        found = decode_record(replace(stream.encoding, columns=columns), value).get(
+            stream.event_time
+        )
     except Dead:
         return None  # a broken record keeps the arrival of the one before it
     return found if isinstance(found, datetime) else None

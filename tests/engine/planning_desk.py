@@ -95,7 +95,7 @@ class Desk:
             decoder = make_decoder(source.stream, frozenset({"ts"}), None)
             stamper = outset.stamper(source.stream, range, decoder)
             table = pa.Table.from_batches(self.log.read(range))
-            stamper.stamp(table, stamper.accept(table, decoder.decode(table["value"])))
+            stamper.stamp(table, stamper.accept(table, decoder.decode(table)))
             summaries.append(stamper.summary())
             key = StreamPartition("clicks", range.partition.number)
             progress[key] = Progress(range.end, summaries[-1].end)

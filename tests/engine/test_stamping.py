@@ -40,7 +40,7 @@ def test_the_event_time_is_the_time_that_the_log_has(produced: list[int | None] 
         records = records.append_column(PRODUCED, pa.array(map(at_us, produced), PRODUCED.type))
     decoder = make_decoder(NOTES, frozenset(), None)
     stamper = Stamper(NOTES, Range(Partition("notes", 0), 0, 5), Clock(delay_us=10), decoder)
-    rows = stamper.stamp(records, stamper.accept(records, decoder.decode(records["value"])))
+    rows = stamper.stamp(records, stamper.accept(records, decoder.decode(records)))
     summary = stamper.summary()
     readable = [0] if produced is None else [0, 2]
     assert rows["__offset"].to_pylist() == readable

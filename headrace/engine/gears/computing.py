@@ -23,7 +23,8 @@ from headrace.engine.spark.errors import SPARK_ERRORS, explain
 from headrace.errors import EngineError
 from headrace.model.definitions import Computed, Stream
 from headrace.plan.spark.names import text_of
-from headrace.schema.json import Decoded, JsonDecoder
+from headrace.schema.codec import Decoded
+from headrace.schema.formats import make_codec
 from headrace.schema.json_text import show
 
 __all__ = ["ComputingDecoder", "RowShape", "compute", "include", "sources"]
@@ -47,24 +48,21 @@ class RowShape:
 
 
 class ComputingDecoder:
-    """Decodes as a JsonDecoder does, and lets Spark compute. For one thread, in the driver."""
+    """Decodes as another codec does, and lets Spark compute. For one thread, in the driver."""
 
     def __init__(self, stream: Stream, wanted: Collection[str], spark: SparkSession) -> None:
         self._stream = stream
         self._shape = RowShape(stream, wanted)
         self.schema, self.wanted = self._shape.schema, self._shape.wanted
-        self._decoder = JsonDecoder(
-            stream.columns,
-            timestamp_format=stream.timestamp_format,
-            wanted=sources(stream, wanted),
-        )
+        self._decoder = make_codec(stream.encoding, sources(stream, wanted))
+        self.reads = self._decoder.reads
         self._session = spark.newSession()
         self._file = RowsFile() if can_prepare(spark) else None
         self._plan: Prepared | None = None
 
-    def decode(self, values: pa.Array | pa.ChunkedArray) -> Decoded:
-        """Return one row for every value, in order. EngineError, DiskFull."""
-        decoded = self._decoder.decode(values)
+    def decode(self, records: pa.Table) -> Decoded:
+        """Return one row for every record, in order. EngineError, DiskFull."""
+        decoded = self._decoder.decode(records)
         rows = pa.Table.from_batches([decoded.rows])
         if rows.num_rows > len(decoded.dead):
             try:

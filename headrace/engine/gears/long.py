@@ -136,7 +136,7 @@ class LongGear:
             here = duplicates.get(range.partition.number, NO_OFFSETS)
             stamper = work.outset.stamper(fold.stream, range, decoder, duplicates=here)
             for batch in work.records(fold.stream, range):
-                decoded = stamper.accept(batch, decoder.decode(batch["value"]))
+                decoded = stamper.accept(batch, decoder.decode(batch))
                 rows = pa.Table.from_batches([stamper.stamp(batch, decoded)])
                 outcome.include(fold_rows(fold, session, rows, max_jobs=work.max_jobs))
         return outcome

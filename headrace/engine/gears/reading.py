@@ -23,7 +23,8 @@ from headrace.errors import LogError, Unreachable
 from headrace.log.base import RECORDS, Range, Split
 from headrace.model.definitions import Stream
 from headrace.plan.spark.names import identifier
-from headrace.schema.json import Decoded, JsonDecoder
+from headrace.schema.codec import Codec, Decoded
+from headrace.schema.formats import make_codec
 from headrace.time.clocks import Clock, Mark
 
 __all__ = ["Assignment", "Batches", "Work", "run_tasks"]
@@ -174,9 +175,9 @@ def _received(stream: Stream, shape: RowShape, tables: Iterator[pa.Table]) -> Ba
 
 
 @lru_cache(maxsize=16)
-def workers_decoder(stream: Stream, wanted: frozenset[str]) -> JsonDecoder:
+def workers_decoder(stream: Stream, wanted: frozenset[str]) -> Codec:
     """Return a decoder that one worker process keeps from task to task: a new one costs 30 ms."""
-    return JsonDecoder(stream.columns, timestamp_format=stream.timestamp_format, wanted=wanted)
+    return make_codec(stream.encoding, wanted)
 
 
 def _assigned(
@@ -188,6 +189,6 @@ def _assigned(
             yield number, assignments[number]
 
 
-def _decoded(decoder: JsonDecoder, assignment: Assignment) -> Batches:
+def _decoded(decoder: Codec, assignment: Assignment) -> Batches:
     for records in gather(chain.from_iterable(part.read() for part in assignment.parts)):
-        yield records, decoder.decode(records["value"])
+        yield records, decoder.decode(records)

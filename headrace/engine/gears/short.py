@@ -25,10 +25,9 @@ from headrace.engine.gears.rows_file import RowsFile, lend_file
 from headrace.engine.gears.stamping import Clocks, Stamper, Summary, input_schema
 from headrace.engine.gears.uniqueness import Stepped, step_rows
 from headrace.engine.spark.errors import SPARK_ERRORS
-from headrace.engine.unit import Decoder
 from headrace.log.base import RECORDS
 from headrace.plan.stages import Fold, Operator, Read, Step
-from headrace.schema.json import Decoded
+from headrace.schema.codec import Codec, Decoded
 
 __all__ = ["ShortGear"]
 
@@ -42,7 +41,7 @@ class ShortGear:
         self.stepped: dict[Operator, Stepped] = {}
         self._work = work
         self._clocks: dict[str, list[Clocks]] = {}
-        self._decoders: dict[str, Decoder] = {}
+        self._decoders: dict[str, Codec] = {}
         self._decoded: list[tuple[Stamper, list[tuple[pa.Table, Decoded]]]] = []
         self._rows: dict[str, pa.Table] = {}
         self._summaries: list[Summary] = []
@@ -60,8 +59,8 @@ class ShortGear:
             batches = [batch for _, found in read for batch in found]
             # One call for all partitions: each costs some milliseconds, whatever its size. There
             # may be none: offsets that a log leaves out are read as well.
-            values = [batch.select(["value"]) for batch in (RECORDS.empty_table(), *batches)]
-            decoded = decoder.decode(pa.concat_tables(values)["value"])
+            read_of = [batch.select(decoder.reads) for batch in (RECORDS.empty_table(), *batches)]
+            decoded = decoder.decode(pa.concat_tables(read_of))
             start = 0
             for range, found in read:
                 stamper = work.outset.stamper(each.stream, range, decoder)

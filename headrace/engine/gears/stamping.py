@@ -16,7 +16,7 @@ from headrace.log.base import PRODUCED, Partition, Range
 from headrace.model.definitions import Stream
 from headrace.model.nodes import ARRIVAL, COORDINATES
 from headrace.plan.spark.names import coordinate_column
-from headrace.schema.json import Decoded
+from headrace.schema.codec import Decoded
 from headrace.time.clocks import NEVER, UNKNOWN, Clock, Mark, Micros, moves, stamp
 from headrace.time.lateness import BUCKETS, count_lateness
 

@@ -7,12 +7,12 @@ from headrace.model import nodes
 from headrace.model.definitions import Computed, Stream
 from headrace.model.names import closest, name_fault, topic_fault
 from headrace.model.validate.findings import Findings, Locations
+from headrace.schema.formats import FORMATS
 from headrace.schema.types import TIMESTAMP_FORMATS as COLUMN_FORMATS
 from headrace.schema.types import Column
 
 __all__ = ["DUPLICATES", "FORMATS", "TIMESTAMP_FORMATS", "validate_stream"]
 
-FORMATS = ("json",)
 TIMESTAMP_FORMATS = ("seconds", "millis", "micros")  # of a stream; ISO 8601 is not said
 DUPLICATES = ("drop", "topic")
 
