@@ -1,36 +1,21 @@
 """`CREATE STREAM name (columns, WATERMARK ...) WITH (...)` into a Stream."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 from sqlglot import Token
 
-from headrace.errors import Location, Problem
-from headrace.model.definitions import DEFAULT_IDLE_TIMEOUT_US, Computed, Stream
+from headrace.errors import Problem
+from headrace.model.definitions import DEFAULT_IDLE_TIMEOUT_US, Stream
 from headrace.model.nodes import ARRIVAL
 from headrace.model.validate import validate_stream
-from headrace.schema.types import Column
-from headrace.sql.columns import read_column, split_columns
-from headrace.sql.computed import Written, bind_computed
+from headrace.sql.bodies import Body, read_body
 from headrace.sql.options import Option, read_duration, read_options
 from headrace.sql.statements import Cursor, Statement
-from headrace.sql.text import Refused, Source, word
 from headrace.sql.unique import UNIQUE_OPTIONS, with_unique
-from headrace.sql.watermarks import Watermark, read_watermark
 
 __all__ = ["STREAM_OPTIONS", "read_stream"]
 
 STREAM_OPTIONS = ("topic", "format", "key", "timestamp_format", "idle_timeout", *UNIQUE_OPTIONS)
-
-
-@dataclass
-class _Body:
-    """What stands between the parentheses, as far as it could be read."""
-
-    columns: list[Column] = field(default_factory=list)
-    computed: list[Computed] = field(default_factory=list)
-    locations: dict[str, Location] = field(default_factory=dict)
-    watermark: Watermark | None = None
 
 
 def read_stream(
@@ -50,7 +35,7 @@ def read_stream(
         )
     inside = cursor.take_parenthesised(f"the columns of {name.text}")
     before = len(problems)
-    body = _read_body(source, name, inside, problems)
+    body = read_body(source, name, inside, problems)
     sound = len(problems) == before
     options: Mapping[str, Option] = {}
     if cursor.accept("WITH"):
@@ -76,7 +61,7 @@ def read_stream(
 def _build(
     statement: Statement,
     name: Token,
-    body: _Body,
+    body: Body,
     options: Mapping[str, Option],
     idle_timeout_us: int,
 ) -> Stream:
@@ -110,40 +95,3 @@ def _build(
         sql=statement.sql,
         location=statement.location,
     )
-
-
-def _read_body(
-    source: Source, name: Token, tokens: Sequence[Token], problems: list[Problem]
-) -> _Body:
-    body = _Body()
-    computed: list[Written] = []
-    if not tokens:
-        message = f"stream {name.text} has no columns; write (column TYPE, ...)"
-        problems.append(source.problem(name, message))
-        return body
-    for part in split_columns(tokens):
-        try:
-            if not part:
-                raise source.refuse(
-                    name,
-                    f"there is an empty column in {name.text}; remove the extra comma",
-                )
-            cursor = Cursor(source, part)
-            if word(part[0]) == "WATERMARK" and word(cursor.peek(1)) == "FOR":
-                if body.watermark is not None:
-                    raise source.refuse(part[0], "a stream has one WATERMARK; remove this one")
-                body.watermark = read_watermark(cursor)
-                body.locations["watermark"] = source.location(body.watermark.column.start)
-                continue
-            column = read_column(cursor, len(body.columns))
-            if isinstance(column, Written):
-                computed.append(column)
-            else:
-                body.columns.append(column)
-                body.locations[f"column {len(body.columns) - 1}"] = source.location(part[0].start)
-        except Refused as refused:
-            problems += refused.problems
-    body.computed = bind_computed(source, name.text, body.columns, computed, problems)
-    for number, each in enumerate(body.computed, len(body.columns)):
-        body.locations[f"column {number}"] = each.location
-    return body
