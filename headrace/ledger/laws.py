@@ -1,6 +1,7 @@
 """The laws of promise 2: nothing is lost in silence.
 
 - For every stream: `read = accepted + dead + duplicate`.
+  For every table: `read = upserts + deletes + ignored + dead`, of the records of its changes.
 - For every view: `seen = skipped + dead + matched`, and `pairs = folded + late`. Those before count
   records; these count pairs of a record and a window around it, at least one for every record that
   matched (where windows do not overlap, and without windows, just one). `corrected` are those of
@@ -17,8 +18,10 @@ from collections.abc import Mapping
 
 from headrace.errors import EngineError
 from headrace.ledger.entries import Counted, Counters, Owner
+from headrace.schema.codec import Operation
 
 __all__ = [
+    "CHANGE_COUNTERS",
     "EXPANDED_COUNTERS",
     "STREAM_COUNTERS",
     "VIEW_COUNTERS",
@@ -29,6 +32,12 @@ __all__ = [
 
 #: `unguarded` counts readable records whose arrival nobody stamped: their clocks may run ahead.
 STREAM_COUNTERS = ("read", "accepted", "dead", "duplicate", "unguarded")
+#: Those of a table, besides: what its records do. `ignored` have no effect, by their form.
+CHANGE_COUNTERS = {
+    Operation.UPSERT: "upserts",
+    Operation.DELETE: "deletes",
+    Operation.IGNORE: "ignored",
+}
 VIEW_COUNTERS = ("seen", "skipped", "dead", "matched", "pairs", "folded", "late", "corrected")
 #: Those of an input of a view that makes several rows of a record, besides.
 EXPANDED_COUNTERS = ("records", "left_out", "empty", "expanded", "ended")
@@ -41,6 +50,9 @@ def broken_laws(owner: Owner, counters: Counters) -> list[str]:
     laws: list[tuple[str, tuple[str, ...]]]
     if owner.kind == "stream":
         laws = [("read", ("accepted", "dead", "duplicate"))]
+        if "ignored" in counters:
+            changes = tuple(CHANGE_COUNTERS.values())
+            laws = [("read", (*changes, "dead")), ("accepted", ("upserts", "deletes"))]
     elif "records" in counters:
         laws = [
             ("records", ("left_out", "dead", "empty", "expanded")),

@@ -24,6 +24,7 @@ from headrace.model.nodes import (
     Aggregate,
     AssignWindows,
     Call,
+    Changelog,
     Deduplicate,
     Filter,
     Generate,
@@ -39,15 +40,20 @@ from headrace.schema.types import Column, DataType, parse_type
 
 __all__ = ["CANONICAL", "from_canonical", "to_canonical"]
 
-#: The version of the form that this release writes.
-CANONICAL = 1
+#: The last version of the form that this release knows. Tables came with the second.
+CANONICAL = 2
 
 
 def to_canonical(definition: Stream | View) -> dict[str, Any]:
     """Return the form of a stream or a view."""
     if isinstance(definition, Stream):
-        return {"canonical": CANONICAL, "stream": _write_stream(definition)}
-    return {"canonical": CANONICAL, "view": _write_view(definition)}
+        return {"canonical": _version_of(definition), "stream": _write_stream(definition)}
+    return {"canonical": _version_of(definition), "view": _write_view(definition)}
+
+
+def _version_of(definition: Stream | View) -> int:
+    """Return the first version that can say it: later ones would change what is kept for no use."""
+    return 2 if definition.kind == "table" else 1
 
 
 def from_canonical(form: Mapping[str, Any]) -> Stream | View:
@@ -101,6 +107,8 @@ def _write_stream(stream: Stream) -> dict[str, Any]:
             )
             for each in stream.computed
         ],
+        primary_key=list(stream.primary_key),
+        key_from=None if stream.key_from == "key" else stream.key_from,
     )
 
 
@@ -122,6 +130,8 @@ def _read_stream(form: Form) -> Stream:
         key=form.optional_text("key"),
         timestamp_format=form.optional_text("timestamp_format"),
         computed=form.many("computed", _read_computed),
+        primary_key=form.texts("primary_key"),
+        key_from=form.optional_text("key_from") or "key",
     )
 
 
@@ -182,6 +192,8 @@ def _write_node(node: Node) -> dict[str, Any]:
     match node:
         case Scan():
             return {"node": "scan", "stream": node.stream}
+        case Changelog():
+            return {"node": "changelog", "stream": node.stream}
         case Deduplicate():
             below = _write_node(node.input)
             return said(node="deduplicate", input=below, by=node.by, within_us=node.within_us)
@@ -222,6 +234,8 @@ def _read_node(form: Form) -> Node:
     match kind:
         case "scan":
             return Scan(form.text("stream"))
+        case "changelog":
+            return Changelog(form.text("stream"))
         case "deduplicate":
             below = form.one("input", _read_node)
             if not isinstance(below, Scan):

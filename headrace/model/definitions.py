@@ -7,10 +7,10 @@ What a view asks is a node (`model/nodes.py`); `Project` here is a folder of def
 from dataclasses import dataclass, field
 
 from headrace.errors import Location
-from headrace.model.graph import readers_of, streams_of, window_of
-from headrace.model.nodes import ARRIVAL, Node
+from headrace.model.graph import readers_of, streams_of, walk, window_of
+from headrace.model.nodes import ARRIVAL, Changelog, Node
 from headrace.model.scalars import Scalar
-from headrace.schema.codec import Encoding
+from headrace.schema.codec import CHANGE_COLUMNS, Encoding
 from headrace.schema.json_places import show_place
 from headrace.schema.json_values import unit_of
 from headrace.schema.types import Column, DataType
@@ -53,7 +53,7 @@ class Computed:
 
 @dataclass(frozen=True)
 class Stream:
-    """A topic read through a schema."""
+    """A topic read through a schema. With a primary key it is what a table is made of."""
 
     name: str
     columns: tuple[Column, ...]
@@ -69,13 +69,23 @@ class Stream:
     key: str | None = None  # the column that producers use as the record's key
     timestamp_format: str | None = None  # None: ISO 8601; else seconds, millis or micros since 1970
     computed: tuple[Computed, ...] = ()
+    #: Of a table: its records are changes, and the newest of a primary key is a row of the table.
+    primary_key: tuple[str, ...] = ()
+    key_from: str = "key"  # or "value": the part of a record that has the primary key
     sql: str = ""  # the statement as written, for people
     location: Location = field(default=Location("", 1, 1), compare=False)
 
     @property
     def encoding(self) -> Encoding:
         """How its records are written."""
-        return Encoding(self.format, self.columns, self.timestamp_format)
+        return Encoding(
+            self.format, self.columns, self.timestamp_format, self.primary_key, self.key_from
+        )
+
+    @property
+    def kind(self) -> str:
+        """What people call it."""
+        return "table" if self.primary_key else "stream"
 
     @property
     def outline(self) -> tuple[tuple[str, DataType | None], ...]:
@@ -96,9 +106,13 @@ class Stream:
 
     @property
     def scanned(self) -> tuple[Column, ...]:
-        """The columns that a record is read with: those declared, and the eager ones."""
+        """The columns that a record is read with: those declared, and the eager ones.
+
+        Those of a table have what a change says of itself besides.
+        """
         computed = (Column(each.name, each.type, False) for each in self.eager if each.type)
-        return (*self.columns, *computed)
+        change = CHANGE_COLUMNS.items() if self.primary_key else ()
+        return (*self.columns, *computed, *(Column(name, type) for name, type in change))
 
     @property
     def time_read(self) -> tuple[str, str | None] | None:
@@ -145,7 +159,9 @@ class View:
     @property
     def kind(self) -> str:
         """What people call it."""
-        return "view" if self.topic is None else "stream"
+        if self.topic is not None:
+            return "stream"
+        return "table" if any(isinstance(each, Changelog) for each in walk(self.query)) else "view"
 
     @property
     def lateness_us(self) -> int | None:

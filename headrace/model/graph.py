@@ -8,6 +8,7 @@ from headrace.model.nodes import (
     COORDINATES,
     WATERMARK,
     Aggregate,
+    Changelog,
     Deduplicate,
     Filter,
     Named,
@@ -68,7 +69,7 @@ def relation_of(stream: "Stream") -> Node:
 
 def streams_of(node: Node) -> tuple[str, ...]:
     """Return the names of the streams below a node, each once, in the order of the leaves."""
-    leaves = (each.stream for each in walk(node) if isinstance(each, Scan))
+    leaves = (each.stream for each in walk(node) if isinstance(each, Scan | Changelog))
     return tuple(dict.fromkeys(leaves))
 
 

@@ -3,7 +3,7 @@
 Every front door builds these, and everything behind it (planner, EXPLAIN, audit, reference) reads
 these: nobody parses a query again. A further operation is one dataclass more, in its kind:
 
-- leaves: `Scan`. Later: `Changelog` of a table, `Rows` of a view.
+- leaves: `Scan`, and `Changelog`, the changes of a table. Later: `Rows` of a view.
 - linear, a row at a time: `Project`, `Filter`, `Union`, `Generate`, `AssignWindows`, and
   `Deduplicate` of a `Scan`.
 - keyed steps over streams, later: interval and temporal joins, OVER, patterns, the user's own.
@@ -12,7 +12,8 @@ these: nobody parses a query again. A further operation is one dataclass more, i
 
 Columns are known by name, and a scalar names columns of its node's input:
 - of a `Scan`: the columns of the stream, and the record's own, which begin with an underscore:
-  `COORDINATES` and, in a stream with an event time, `WATERMARK`.
+  `COORDINATES` and, in a stream with an event time, `WATERMARK`. Of a `Changelog`: the same, and
+  the `CHANGE_COLUMNS` of the schema's codecs.
 - of a `Project`: the names that it gives, and no others. Its expressions are evaluated where a node
   above asks for them: one that no node asks for never fails.
 - of a `Filter` or `Deduplicate`: those of its input. Of a `Union`: those of its first input, by
@@ -37,9 +38,11 @@ __all__ = [
     "Aggregate",
     "AssignWindows",
     "Call",
+    "Changelog",
     "Deduplicate",
     "Filter",
     "Generate",
+    "Leaf",
     "Named",
     "Node",
     "Project",
@@ -98,6 +101,16 @@ class Named:
 @dataclass(frozen=True)
 class Scan:
     """The records of a stream, in no order but that of each partition."""
+
+    stream: str
+
+
+@dataclass(frozen=True)
+class Changelog:
+    """The changes of a table, one row each: those of a key by their offsets, newest last.
+
+    `stream` is what reads them; it has the table's name. Their event time is no part of the order.
+    """
 
     stream: str
 
@@ -224,13 +237,14 @@ class Aggregate:
     places: tuple[Location, ...] = field(default=(), compare=False)  # of the keys, where known
 
 
-Node = Scan | Deduplicate | Project | Filter | Union | Generate | AssignWindows | Aggregate
+Leaf = Scan | Changelog
+Node = Leaf | Deduplicate | Project | Filter | Union | Generate | AssignWindows | Aggregate
 
 
 def inputs_of(node: Node) -> tuple[Node, ...]:
     """Return the nodes that a node reads."""
     match node:
-        case Scan():
+        case Scan() | Changelog():
             return ()
         case Union(inputs=inputs):
             return inputs

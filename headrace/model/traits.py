@@ -15,6 +15,7 @@ from headrace.model.nodes import (
     WINDOW_COLUMNS,
     Aggregate,
     AssignWindows,
+    Changelog,
     Deduplicate,
     Filter,
     Generate,
@@ -52,7 +53,7 @@ class Traits:
 def traits_of(node: Node, streams: Mapping[str, Stream]) -> Traits:
     """Return the traits of a node; `streams` has every stream below it, by name."""
     match node:
-        case Scan():
+        case Scan() | Changelog():
             return _scan(streams[node.stream])
         case Deduplicate():
             return replace(traits_of(node.input, streams), bound="time")

@@ -61,6 +61,7 @@ from headrace.model.graph import streams_of
 from headrace.model.nodes import (
     Aggregate,
     AssignWindows,
+    Changelog,
     Deduplicate,
     Filter,
     Generate,
@@ -96,6 +97,7 @@ from headrace.reference.relations import (
 )
 from headrace.reference.scalars import Scalars
 from headrace.reference.streams import Readable, Record, StreamRead, read_stream, split_duplicates
+from headrace.schema.codec import DELETED
 
 __all__ = ["Answer", "Record", "answer"]
 
@@ -152,12 +154,20 @@ def _answer_stream(result: Answer, read: StreamRead) -> None:
         "duplicate": len(duplicates),
         "unguarded": 0 if stream.event_time is None else unguarded,
     }
+    if stream.primary_key:
+        deletes = sum(each.values[DELETED] is True for each in read.readable)
+        result.counters[stream.name] |= {
+            "read": len(read.readable) + len(read.dead) + read.ignored,
+            "upserts": len(read.readable) - deletes,
+            "deletes": deletes,
+            "ignored": read.ignored,
+        }
 
 
 def evaluate(node: Node, question: Question) -> Relation:
     """Return what a node gives."""
     match node:
-        case Scan():
+        case Scan() | Changelog():
             return scan(node, question)
         case Deduplicate():
             return deduplicate(node, question)
@@ -190,6 +200,8 @@ def _answer_view(result: Answer, question: Question) -> None:
         _key(question, row) for row in question.errors if not _left(question, row)
     ]
     result.late[view.name] = [] if view.late == "drop" else sorted(folding.late_records)
+    if view.kind == "table":
+        return  # what it counts, and puts aside, is told of its changes
     result.dead[view.name] = dead.records
     result.counters[view.name] = _count(relation.counts, folding.matched) | {
         "pairs": folding.pairs,

@@ -12,6 +12,7 @@ from headrace.model.nodes import (
     COORDINATES,
     WATERMARK,
     AssignWindows,
+    Changelog,
     Deduplicate,
     Filter,
     Generate,
@@ -27,8 +28,8 @@ from headrace.reference.unifying import common_type, spark_name
 __all__ = ["assign_windows", "deduplicate", "filter_rows", "generate", "project", "scan", "unite"]
 
 
-def scan(node: Scan, question: Question) -> Relation:
-    """Return the records of a stream."""
+def scan(node: Scan | Changelog, question: Question) -> Relation:
+    """Return the records of a stream, or the changes of a table."""
     read = question.streams[node.stream]
     return _records(read.stream, read.readable, question)
 
@@ -43,7 +44,12 @@ def deduplicate(node: Deduplicate, question: Question) -> Relation:
 def _records(stream: Stream, records: Sequence[Readable], question: Question) -> Relation:
     leaf = question.dead.next_leaf()
     alive = [each for each in records if (leaf, each.place) not in question.dead.found]
-    rows = [Row(each.place, each.place, each.event_us, each.watermark, leaf=leaf) for each in alive]
+    # Changes are in the order of their offsets, whatever their event time.
+    timed = not stream.primary_key
+    rows = [
+        Row(each.place, each.place, each.event_us if timed else None, each.watermark, leaf=leaf)
+        for each in alive
+    ]
     schema = pa.schema([(column.name, column.type.arrow) for column in stream.scanned])
     table = pa.Table.from_pylist([each.values for each in alive], schema=schema)
     own = {name: [_own(each)[name] for each in alive] for name in COORDINATES}

@@ -15,6 +15,7 @@ from headrace.reference.clocks import Marker, PartitionClock
 from headrace.reference.duplicates import Memory
 from headrace.reference.scalars import Failed, Scalars
 from headrace.reference.windows import to_datetime, to_us
+from headrace.schema.codec import Operation
 from headrace.schema.formats import decode_record
 from headrace.schema.json_text import Dead
 
@@ -27,6 +28,9 @@ __all__ = [
     "read_stream",
     "split_duplicates",
 ]
+
+#: In place of the values of a record without effect.
+_IGNORED: dict[str, object] = {}
 
 Coordinates = tuple[str, int, int]  # topic, partition, offset
 Time = float  # microseconds since 1970, or minus infinity; whole numbers stay exact as int
@@ -66,6 +70,7 @@ class StreamRead:
     readable: list[Readable]
     dead: list[Coordinates]
     watermark: Time
+    ignored: int = 0  # records of a table without effect, by their form
 
 
 def read_stream(
@@ -77,6 +82,7 @@ def read_stream(
     readable: list[Readable] = []
     dead: list[Coordinates] = []
     watermarks: list[Time] = []
+    ignored = 0
     for partition in sorted(records):
         if partition.topic != stream.topic:
             continue
@@ -86,11 +92,13 @@ def read_stream(
             place = (partition.topic, partition.number, record.offset)
             if values is None:
                 dead.append(place)
+            elif values is _IGNORED:
+                ignored += 1
             else:
                 readable.append(_read(stream, clock, place, record, values))
         clock.reach(math.inf)
         watermarks.append(clock.watermark)
-    return StreamRead(stream, readable, dead, min(watermarks, default=-math.inf))
+    return StreamRead(stream, readable, dead, min(watermarks, default=-math.inf), ignored)
 
 
 def _values_of(
@@ -100,10 +108,14 @@ def _values_of(
     found: list[dict[str, object] | None] = []
     for record in records:
         try:
-            values = decode_record(stream.encoding, record.value)
+            change = decode_record(stream.encoding, record.key, record.value)
         except Dead:
             found.append(None)
             continue
+        if change.operation is Operation.IGNORE:
+            found.append(_IGNORED)
+            continue
+        values = change.values
         if stream.event_time == ARRIVAL:
             values[ARRIVAL] = _log_time(record)
         found.append(values)
@@ -115,7 +127,9 @@ def _values_of(
             [computed] = Scalars().evaluate([each.scalar], rows)
             for values, value in zip(decoded, computed.values, strict=True):
                 values[each.name] = None if isinstance(value, Failed) else value
-    needed = [name for name in (stream.event_time, stream.unique) if name is not None]
+    # A change that deletes a row has no event time.
+    optional = () if stream.primary_key else (stream.event_time, stream.unique)
+    needed = [name for name in optional if name is not None]
     readable = (
         None if values is None or any(values[name] is None for name in needed) else values
         for values in found

@@ -1,22 +1,40 @@
 """The formats of records: the one place that makes a codec of what a definition says."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import NamedTuple
 
-from headrace.schema.codec import Codec, Encoding
+from headrace.schema.codec import Change, Codec, Encoding, Operation
 from headrace.schema.json import JsonCodec
 from headrace.schema.json_strict import decode_strict
+from headrace.schema.upsert import UpsertCodec, decode_upsert
 
-__all__ = ["FORMATS", "decode_record", "make_codec"]
+__all__ = ["STREAM_FORMATS", "TABLE_FORMATS", "decode_record", "make_codec"]
 
-#: What WITH (format = '...') of a stream may say.
-FORMATS = ("json",)
+
+class _Format(NamedTuple):
+    codec: Callable[[Encoding, Collection[str] | None], Codec]
+    strict: Callable[[Encoding, bytes | None, bytes | None], Change]
+
+
+def _decode_json(encoding: Encoding, _: bytes | None, value: bytes | None) -> Change:
+    values = decode_strict(encoding.columns, value, encoding.timestamp_format)
+    return Change(Operation.APPEND, values)
+
+
+_FORMATS = {
+    "json": _Format(JsonCodec, _decode_json),
+    "upsert": _Format(UpsertCodec, decode_upsert),
+}
+#: What WITH (format = '...') may say of a stream, and of a table.
+STREAM_FORMATS = ("json",)
+TABLE_FORMATS = ("upsert",)
 
 
 def make_codec(encoding: Encoding, wanted: Collection[str] | None = None) -> Codec:
     """Return the codec of an encoding that gives the wanted columns, or all."""
-    return JsonCodec(encoding, wanted)
+    return _FORMATS[encoding.format].codec(encoding, wanted)
 
 
-def decode_record(encoding: Encoding, value: bytes | None) -> dict[str, object]:
-    """Return the values of one record, worked out in plain Python: what decoding means. Dead."""
-    return decode_strict(encoding.columns, value, encoding.timestamp_format)
+def decode_record(encoding: Encoding, key: bytes | None, value: bytes | None) -> Change:
+    """Return what one record says, worked out in plain Python: what decoding means. Dead."""
+    return _FORMATS[encoding.format].strict(encoding, key, value)

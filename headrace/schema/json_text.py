@@ -11,7 +11,16 @@ import json
 import re
 from json.encoder import encode_basestring
 
-__all__ = ["MAX_NESTING", "MAX_VALUE_BYTES", "Dead", "Number", "parse_object", "show", "write_text"]
+__all__ = [
+    "MAX_NESTING",
+    "MAX_VALUE_BYTES",
+    "Dead",
+    "Number",
+    "parse_object",
+    "parse_text",
+    "show",
+    "write_text",
+]
 
 MAX_VALUE_BYTES = 1 << 20
 MAX_NESTING = 128
@@ -49,6 +58,21 @@ def parse_object(value: bytes | None) -> dict[str, object]:
     """Return the members of a record's JSON object. Dead: it is not one, or past a limit."""
     if value is None:
         raise Dead("no value")
+    parsed = _parse(value)
+    if type(parsed) is not dict:
+        raise Dead(f"not a JSON object: {show(parsed)}")
+    return parsed
+
+
+def parse_text(value: bytes) -> str:
+    """Return the text that a JSON value is. Dead: it is not one."""
+    parsed = _parse(value)
+    if type(parsed) is not str:
+        raise Dead(f"not a JSON text: {show(parsed)}")
+    return parsed
+
+
+def _parse(value: bytes) -> object:
     if len(value) > MAX_VALUE_BYTES:
         raise Dead(f"the value has {len(value)} bytes; the limit is {MAX_VALUE_BYTES}")
     try:
@@ -58,11 +82,9 @@ def parse_object(value: bytes | None) -> dict[str, object]:
     if _is_nested_too_deep(value):
         raise Dead(f"nested more than {MAX_NESTING} deep")
     try:
-        parsed = _DECODER.decode(text)
+        parsed: object = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise Dead(_describe(text, error.pos)) from None
-    if type(parsed) is not dict:
-        raise Dead(f"not a JSON object: {show(parsed)}")
     if "\\u" in text and _has_lone_surrogate(parsed):
         raise Dead("not JSON: half of a surrogate pair stands alone")
     return parsed

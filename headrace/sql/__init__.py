@@ -1,4 +1,4 @@
-"""SQL text into the model: streams, views, materialized views and sinks.
+"""SQL text into the model: streams, tables, views, materialized views and sinks.
 
 Promises:
 - All problems of all files are reported at once, each with file, line and column, and with what
@@ -14,11 +14,13 @@ from dataclasses import dataclass, field, replace
 
 from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Project, Sink, Stream, View
+from headrace.model.tables import table_view
 from headrace.model.validate import taken_fault, validate_project
 from headrace.sql.creating import (
     MATERIALIZED_VIEW,
     SINK,
     STREAM,
+    TABLE,
     Kind,
     accept_create,
     created_name,
@@ -41,6 +43,10 @@ __all__ = ["Reading", "parse_project", "read_project"]
 _VIEW_OVER_VIEW = (
     "{0} is a materialized view, and views over views are not built yet; write its query as CREATE "
     "VIEW or CREATE STREAM ... AS, which others can read, or read the streams that {0} reads"
+)
+_VIEW_OVER_TABLE = (
+    "{0} is a table, and views over tables are not built yet; read its rows with `headrace sql`, "
+    "by HTTP or with a sink"
 )
 _FROM_SINK = "{0} is a sink, which only writes; read what {1} reads"
 
@@ -100,6 +106,7 @@ class _Files:
     whole: bool = True  # all files could be read
     first: dict[str, Statement] = field(default_factory=dict)  # that has each name
     unknown: Unknown = field(default_factory=Unknown)
+    tables: list[View] = field(default_factory=list)  # those without problems
     sound: list[View] = field(default_factory=list)
     doubtful: list[Stream] = field(default_factory=list)
     misses_streams: bool = False
@@ -126,7 +133,7 @@ class _Files:
         names = Names(self.entries, leaves, self.whole)
         found = [self._read_view(statement, cursor, names) for statement, cursor in self.views]
         read = tuple(view for view in found if view is not None)
-        views = (*read, *written)
+        views = (*self.tables, *read, *written)
         known = [*(each.name for each in queries), *(each.name for each in views)]
         spelling = {name.lower(): name for name in known}
         sinks = tuple(
@@ -141,7 +148,7 @@ class _Files:
         return Reading(
             project,
             problems,
-            tuple(self.sound),
+            (*self.tables, *self.sound),
             tuple(self.doubtful),
             self.misses_streams or not self.whole,
             tuple(dict.fromkeys(self.warnings)),
@@ -177,15 +184,25 @@ class _Files:
             sink = read_sink(statement, cursor, self.problems)
             self.sinks.append(sink)
             self._note(statement, Unreadable(name, _FROM_SINK.format(name, sink.view)))
-        elif kind is STREAM and not is_derived(cursor):
-            before = len(self.problems)
-            stream, sound = read_stream(statement, cursor, self.problems)
-            self.streams.append(stream)
-            self.doubtful += [stream] if len(self.problems) > before else []
-            # A stream whose columns are in doubt would make its readers look wrong too.
-            self._note(statement, Relation.of_stream(stream, None) if sound else None)
+        elif kind is TABLE or (kind is STREAM and not is_derived(cursor)):
+            self._read_stream(statement, cursor, kind, name)
         else:
             self._read_query(statement, cursor, kind, name)
+
+    def _read_stream(self, statement: Statement, cursor: Cursor, kind: Kind, name: str) -> None:
+        before = len(self.problems)
+        stream, sound = read_stream(statement, cursor, kind, self.problems)
+        has_problems = len(self.problems) > before
+        self.doubtful += [stream] if has_problems else []
+        entry: Entry = None  # where columns are in doubt, which would make readers look wrong too
+        if kind is TABLE:
+            entry = Unreadable(name, _VIEW_OVER_TABLE.format(name)) if sound else None
+            if not has_problems:
+                self.tables.append(table_view(stream))
+        elif sound:
+            entry = Relation.of_stream(stream, None)
+        self.streams.append(stream)
+        self._note(statement, entry)
 
     def _read_query(self, statement: Statement, cursor: Cursor, kind: Kind, name: str) -> None:
         query = read_named_query(statement, cursor, kind, self.problems)

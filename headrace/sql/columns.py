@@ -4,16 +4,17 @@ Or `name [TYPE] AS expression`, which is taken apart here and read in computed.p
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlglot import Token, TokenType
 
 from headrace.schema.json_places import parse_place
 from headrace.schema.types import TIMESTAMP_FORMATS, Column, Step, parse_type
 from headrace.sql.computed import Written
-from headrace.sql.statements import Cursor, nesting
+from headrace.sql.statements import Cursor, nesting, split_commas
 from headrace.sql.text import Source, word, words
 
-__all__ = ["read_column", "split_columns"]
+__all__ = ["PrimaryKey", "accept_primary_key", "read_column", "split_columns"]
 
 _NOT_TYPES = words(
     "CHECK COLLATE COMMENT DEFAULT GENERATED HEADER HEADERS KEY METADATA PRIMARY REFERENCES UNIQUE"
@@ -33,6 +34,13 @@ _INSTEAD = {
 #: What begins a rule about columns, not a column.
 _RULES = words("CONSTRAINT FOREIGN PRIMARY UNIQUE")
 _BEHIND = "only FROM, FORMAT, NOT NULL and AS may stand"
+
+
+@dataclass(frozen=True)
+class PrimaryKey:
+    """A column of a table that is its primary key."""
+
+    column: Column
 
 
 def split_columns(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
@@ -60,13 +68,36 @@ def _depth(token: Token) -> int:
     return nesting(token)
 
 
-def read_column(cursor: Cursor, at: int) -> Column | Written:
+def accept_primary_key(cursor: Cursor) -> tuple[Token, ...]:
+    """Pass over PRIMARY KEY (a, b), if it comes next, and return its columns. Refused."""
+    if not _accept_key_words(cursor):
+        return ()
+    how = "write PRIMARY KEY (column, ...)"
+    if not cursor.next_is("("):
+        raise cursor.refuse(f"( is expected behind PRIMARY KEY{cursor.found()}; {how}")
+    inside = cursor.take_parenthesised("the columns of the primary key")
+    parts = split_commas(inside)
+    if not all(len(part) == 1 for part in parts):
+        raise cursor.source.refuse(inside[0] if inside else cursor.tokens[0], how)
+    cursor.accept("NOT", "ENFORCED")  # as Flink's users have to write it
+    if not cursor.done:
+        raise cursor.refuse(f"the primary key ends with ){cursor.found()}; {how}")
+    return tuple(token for [token] in parts)
+
+
+def _accept_key_words(cursor: Cursor) -> bool:
+    return cursor.accept("PRIMARY KEY") or cursor.accept("PRIMARY", "KEY")
+
+
+def read_column(
+    cursor: Cursor, at: int, *, is_table: bool = False
+) -> Column | Written | PrimaryKey:
     """Read one column, before which `at` are declared. Refused."""
     _refuse_rule(cursor)
     name = cursor.take_name("name of a column")
     if cursor.next_is("AS"):
         return Written(name, None, cursor.rest(), at)
-    tokens = _take_type(cursor, name)
+    tokens = _take_type(cursor, name, is_table=is_table)
     try:
         type_ = parse_type(_without_comments(cursor.source, tokens))
     except ValueError as error:
@@ -74,6 +105,7 @@ def read_column(cursor: Cursor, at: int) -> Column | Written:
     nullable: bool | None = None
     path: tuple[Step, ...] | None = None
     format_: str | None = None
+    is_key = False
     while not cursor.done:
         first = cursor.peek()
         if cursor.next_is("AS"):
@@ -82,7 +114,10 @@ def read_column(cursor: Cursor, at: int) -> Column | Written:
             if type_.ddl != type_.sql:
                 raise cursor.source.refuse(tokens[0], _computed_clause(name))
             return Written(name, type_, cursor.rest(), at)
-        if nullable is None and cursor.accept("NOT", "NULL"):
+        if is_table and not is_key and _accept_key_words(cursor):
+            cursor.accept("NOT", "ENFORCED")
+            is_key = True
+        elif nullable is None and cursor.accept("NOT", "NULL"):
             nullable = False
         elif nullable is None and cursor.accept("NULL"):
             nullable = True
@@ -101,7 +136,8 @@ def read_column(cursor: Cursor, at: int) -> Column | Written:
             raise cursor.refuse(f"column {name.text}: after the type {_BEHIND}{cursor.found()}")
     if path == (name.text,):  # as without it
         path = None
-    return Column(name.text, type_, nullable is not False, path or (), format_)
+    column = Column(name.text, type_, nullable is not False, path or (), format_)
+    return PrimaryKey(column) if is_key else column
 
 
 def _refuse_rule(cursor: Cursor) -> None:
@@ -123,9 +159,9 @@ def _computed_clause(name: Token) -> str:
     )
 
 
-def _take_type(cursor: Cursor, name: Token) -> Sequence[Token]:
+def _take_type(cursor: Cursor, name: Token, *, is_table: bool) -> Sequence[Token]:
     begin, depth = cursor.at, 0
-    ends = ("NOT", "NULL", "FROM", "FORMAT", "AS")
+    ends = ("NOT", "NULL", "FROM", "FORMAT", "AS", *(["PRIMARY", "PRIMARY KEY"] * is_table))
     while not cursor.done and (depth or not any(map(cursor.next_is, ends))):
         token = cursor.take("the type")
         depth += _depth(token)

@@ -9,17 +9,20 @@ from headrace.sql.text import word
 __all__ = ["Kind", "accept_create", "created_name", "may_create_stream"]
 
 _KNOWN = (
-    "write CREATE STREAM ..., CREATE VIEW ... AS SELECT ..., CREATE MATERIALIZED VIEW ... AS "
-    "SELECT ... or CREATE SINK ..."
+    "write CREATE STREAM ..., CREATE TABLE ..., CREATE VIEW ... AS SELECT ..., CREATE MATERIALIZED "
+    "VIEW ... AS SELECT ... or CREATE SINK ..."
 )
 _REFUSED = {
     "DROP": "DROP is not a definition; delete the statement that creates it",
     "ALTER": "ALTER is not a definition; edit the statement that creates it",
-    "INSERT": "INSERT is not a definition; append records with `headrace append`, and write a "
-    "query that feeds a stream as CREATE STREAM name AS SELECT ...",
-    "UPDATE": "UPDATE is not a definition; records are never changed, append new ones",
-    "DELETE": "DELETE is not a definition; records are never changed, append new ones",
-    "MERGE": "MERGE is not a definition; records are never changed, append new ones",
+    "INSERT": "INSERT is not a definition; append records, or rows of a table, with `headrace "
+    "append`, and write a query that feeds a stream as CREATE STREAM name AS SELECT ...",
+    "UPDATE": "UPDATE is not a definition; append the new row of a table with `headrace append`. "
+    "Records of a stream are never changed",
+    "DELETE": "DELETE is not a definition; delete a row of a table with `headrace append "
+    "--delete`. Records of a stream are never changed",
+    "MERGE": "MERGE is not a definition; append rows of a table with `headrace append`, where the "
+    "newest of a key counts",
     "SELECT": "a query by itself is not a definition; run it with `headrace sql`, or write CREATE "
     "MATERIALIZED VIEW name AS before it",
     "WITH": "a query by itself is not a definition; run it with `headrace sql`, or write CREATE "
@@ -28,8 +31,6 @@ _REFUSED = {
     "USE": "USE is not supported: a project has no databases; remove it",
 }
 _CREATE_REFUSED = {
-    "TABLE": "CREATE TABLE (changelog topics) is not built yet; read the topic as a stream: "
-    "CREATE STREAM",
     "SOURCE": "CREATE SOURCE is written CREATE STREAM name (column TYPE, ...) WITH (topic = '...')",
     "CONNECTION": "CREATE CONNECTION is not needed: headrace.toml says where the log is; remove it",
     "FUNCTION": "functions of your own are not built yet; use Spark's",
@@ -53,6 +54,7 @@ class Kind:
 
 STREAM = Kind(("STREAM",), "stream")
 VIEW = Kind(("VIEW",), "view")
+TABLE = Kind(("TABLE",), "table")
 MATERIALIZED_VIEW = Kind(("MATERIALIZED", "VIEW"), "view")
 SINK = Kind(("SINK",), "sink")
 
@@ -64,16 +66,16 @@ def accept_create(statement: Statement, cursor: Cursor) -> Kind:
         raise statement.source.refuse(statement.tokens[0], advice)
     # In a folder of definitions both are the same: the statement says what is.
     cursor.accept("OR", "REPLACE")
-    for kind in (STREAM, VIEW, MATERIALIZED_VIEW, SINK):
+    for kind in (STREAM, TABLE, VIEW, MATERIALIZED_VIEW, SINK):
         if cursor.accept(*kind.words):
             break
     else:
         found = word(cursor.peek()) or "alone"
         advice = _CREATE_REFUSED.get(found, f"CREATE {found} is not known; {_KNOWN}")
-        name = created_name(statement)
-        if found == "TABLE" and name is not None and _has_query(statement):
-            advice = _TABLE_AS.format(name)
         raise cursor.refuse(advice)
+    if kind is TABLE and _has_query(statement):
+        table = statement.tokens[cursor.at - 1]
+        raise statement.source.refuse(table, _TABLE_AS.format(created_name(statement)))
     if cursor.next_is("IF"):
         raise cursor.refuse("IF NOT EXISTS is not needed; remove it")
     return kind

@@ -1,4 +1,7 @@
-"""`CREATE STREAM name (columns, WATERMARK ...) WITH (...)` into a Stream."""
+"""`CREATE STREAM name (columns, WATERMARK ...) WITH (...)` into a Stream, and CREATE TABLE too.
+
+A table is read as a stream of its changes, with a primary key.
+"""
 
 from collections.abc import Mapping
 
@@ -9,37 +12,42 @@ from headrace.model.definitions import DEFAULT_IDLE_TIMEOUT_US, Stream
 from headrace.model.nodes import ARRIVAL
 from headrace.model.validate import validate_stream
 from headrace.sql.bodies import Body, read_body
+from headrace.sql.creating import TABLE, Kind
 from headrace.sql.options import Option, read_duration, read_options
+from headrace.sql.primary_keys import no_primary_key, nullable_problems, with_primary_key
 from headrace.sql.statements import Cursor, Statement
 from headrace.sql.unique import UNIQUE_OPTIONS, with_unique
 
-__all__ = ["STREAM_OPTIONS", "read_stream"]
+__all__ = ["STREAM_OPTIONS", "TABLE_OPTIONS", "read_stream"]
 
 STREAM_OPTIONS = ("topic", "format", "key", "timestamp_format", "idle_timeout", *UNIQUE_OPTIONS)
+TABLE_OPTIONS = ("topic", "format", "key_from", "timestamp_format", "idle_timeout")
 
 
 def read_stream(
-    statement: Statement, cursor: Cursor, problems: list[Problem]
+    statement: Statement, cursor: Cursor, kind: Kind, problems: list[Problem]
 ) -> tuple[Stream, bool]:
-    """Read what follows CREATE STREAM; single problems are added, and the rest is read on.
+    """Read what follows CREATE STREAM or TABLE; single problems are added, the rest is read on.
 
     Returned with the stream: whether all its columns and its watermark could be read, so that
     views over it can be judged. Refused: so little could be read that there is no stream to return.
     """
-    source = statement.source
-    name = cursor.take_name("name of the stream")
+    source, is_table = statement.source, kind is TABLE
+    name = cursor.take_name(f"name of the {kind.name}")
+    create = f"CREATE {' '.join(kind.words)}"
     if cursor.next_is("WITH"):
         raise cursor.refuse(
-            f"stream {name.text} has no columns; write CREATE STREAM {name.text} "
+            f"{kind.name} {name.text} has no columns; write {create} {name.text} "
             "(column TYPE, ...) WITH (...)"
         )
     inside = cursor.take_parenthesised(f"the columns of {name.text}")
     before = len(problems)
-    body = read_body(source, name, inside, problems)
+    body = read_body(source, name, inside, problems, is_table=is_table)
     sound = len(problems) == before
     options: Mapping[str, Option] = {}
     if cursor.accept("WITH"):
-        options = read_options(cursor, "CREATE STREAM", STREAM_OPTIONS, problems)
+        known = TABLE_OPTIONS if is_table else STREAM_OPTIONS
+        options = read_options(cursor, create, known, problems)
     if not cursor.done:
         raise cursor.refuse(
             f"the statement should end here{cursor.found()}; write ; between statements"
@@ -48,12 +56,19 @@ def read_stream(
     stream = _build(
         statement, name, body, options, DEFAULT_IDLE_TIMEOUT_US if idle_us is None else idle_us
     )
-    stream = with_unique(stream, source, options, problems)
+    if is_table:
+        problems += nullable_problems(source, body)
+        stream = with_primary_key(stream, body, options)
+    else:
+        stream = with_unique(stream, source, options, problems)
     locations = body.locations | {
         key: source.location(each.value.start) for key, each in options.items()
     }
     locations["name"] = source.location(name.start)
-    if sound or body.columns:
+    if is_table and not body.primary_key:
+        problems += [source.problem(name, no_primary_key(stream))] if sound else []
+        sound = False
+    elif sound or body.columns:
         problems += validate_stream(stream, locations)
     return stream, sound
 

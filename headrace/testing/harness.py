@@ -15,7 +15,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -34,6 +33,7 @@ from headrace.observe.audit import Audit, audit, export_of
 from headrace.project.folder import read_definitions
 from headrace.project.settings import Settings
 from headrace.reference.streams import Record, read_stream
+from headrace.schema.codec import Encoding
 from headrace.schema.formats import decode_record
 from headrace.schema.json_text import Dead
 from headrace.sinks.outbox import (
@@ -131,6 +131,7 @@ class Harness:
         """Append records to a stream's topic: dicts as JSON, text and bytes as they are.
 
         `arrival` defaults to each record's event time; within a partition it never goes back.
+        Rows of a table go under their primary keys, unless `keys` are given.
         """
         stream = next((stream for stream in self._project.streams if stream.name == name), None)
         topic = name if stream is None else stream.topic
@@ -140,8 +141,19 @@ class Harness:
             if moment is not None:
                 self._arrival_us = (moment - _EPOCH) // timedelta(microseconds=1)
                 self._latest_us = max(self._latest_us, self._arrival_us)
-            key = None if keys is None else keys[index]
+            key = _own_key(stream, value) if keys is None else keys[index]
             self.log.append(topic, records([raw], keys=[key]), partition=partition)
+
+    def delete(
+        self, table: str, keys: Sequence[Mapping[str, object]], *, partition: int | None = None
+    ) -> None:
+        """Append records that delete the rows of these primary keys from a table."""
+        self.append(
+            table,
+            [None] * len(keys),
+            keys=[to_json(key) for key in keys],
+            partition=partition,
+        )
 
     def turn(self, *, max_records: int | None = None, gear: str | None = None) -> list[TurnReport]:
         """Take one turn over all that was appended, or over `max_records` of it."""
@@ -248,7 +260,7 @@ class Harness:
         """Return the late records of a view, decoded, in the order of their topic."""
         streams = {each.topic: each for each in self._project.streams_of(self._project.view(view))}
         return [
-            decode_record(stream.encoding, record["value"])
+            decode_record(stream.encoding, None, record["value"]).values
             for record in self.side(f"{view}.late")
             if (stream := streams[record["topic"]])
         ]
@@ -319,7 +331,8 @@ class Harness:
         """Return the version that readers of a stream or view see."""
         with self._store.open() as snapshot:
             versions = [holding for holding in snapshot.holdings() if holding.name == name]
-        versions.sort(key=lambda holding: holding.state is HoldingState.BUILDING)
+        # A table is a stream of changes and a view: it counts, and puts aside, as the stream.
+        versions.sort(key=lambda each: (each.kind, each.state is HoldingState.BUILDING))
         return versions[0].owner
 
     def _close_store(self) -> None:
@@ -350,6 +363,14 @@ def to_json(value: Mapping[str, object] | str) -> bytes:
     return json.dumps(value, default=_plain).encode()
 
 
+def _own_key(stream: Stream | None, value: Value) -> bytes | None:
+    """Return the primary key of a row of a table, as JSON."""
+    if stream is None or not isinstance(value, Mapping):
+        return None
+    key = {name: value[name] for name in stream.primary_key if name in value}
+    return to_json(key) if key else None
+
+
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat()
@@ -368,9 +389,8 @@ def _event_time(stream: Stream | None, value: bytes | None) -> datetime | None:
         return times[0] if times and isinstance(times[0], datetime) else None
     columns = tuple(column for column in stream.columns if column.name == stream.event_time)
     try:
-        found = decode_record(replace(stream.encoding, columns=columns), value).get(
-            stream.event_time
-        )
+        change = decode_record(Encoding("json", columns, stream.timestamp_format), None, value)
     except Dead:
         return None  # a broken record keeps the arrival of the one before it
+    found = change.values.get(stream.event_time)
     return found if isinstance(found, datetime) else None

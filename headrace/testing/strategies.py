@@ -29,6 +29,7 @@ class Append:
     partition: int
     value: Value
     arrival: datetime
+    key: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,8 @@ def play(harness: Harness, script: Script) -> None:
     """Carry out a script, and then turn until everything is read."""
     for step in script:
         match step:
-            case Append(stream, partition, value, arrival):
-                harness.append(stream, [value], partition=partition, arrival=arrival)
+            case Append(stream, partition, value, arrival, key):
+                harness.append(stream, [value], partition=partition, arrival=arrival, keys=[key])
             case Wall(wait):
                 harness.wall(wait)
             case Crash(point):

@@ -120,6 +120,8 @@ def assert_view_agrees(harness: Harness, view: str, expected: Answer) -> None:
     else:
         told = as_a_multiset([json.loads(each["value"]) for each in harness.topic(topic)])
         assert told == as_a_multiset([_own(row) for row in expected.rows[view]]), view
+    if harness.project.view(view).kind == "table":
+        return  # its changes are a stream, which puts them aside and counts them
     assert _places(harness.side(f"{view}.late")) == expected.late[view], view
     assert _places(harness.dead(view)) == expected.dead[view], view
     assert harness.counters(view) == expected.counters[view], view

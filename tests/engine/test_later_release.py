@@ -29,7 +29,7 @@ PROJECT = parse_project({"shop.sql": STREAM + PER_MINUTE})
 
 
 def later(holding: Holding) -> Holding:
-    forms = [json.dumps(json.loads(form) | {"canonical": 2}) for form in holding.forms]
+    forms = [json.dumps(json.loads(form) | {"canonical": 3}) for form in holding.forms]
     return replace(holding, forms=tuple(forms))
 
 
@@ -48,12 +48,12 @@ def test_what_a_later_release_wrote_is_refused_and_nothing_is_touched(tmp_path: 
     before, topics = seen(store), log.topics()
     no_spark: Any = None
     engine = Engine(PROJECT, log, store, no_spark)
-    with pytest.raises(DefinitionUnreadable, match="canonical form 2, and this release reads"):
+    with pytest.raises(DefinitionUnreadable, match="canonical form 3, and this release reads"):
         engine.start()
     engine.close()
-    with store.open() as snapshot, pytest.raises(DefinitionUnreadable, match="canonical form 2"):
+    with store.open() as snapshot, pytest.raises(DefinitionUnreadable, match="canonical form 3"):
         take_status("shop", snapshot, log, Settings())
-    with pytest.raises(DefinitionUnreadable, match="canonical form 2") as error:
+    with pytest.raises(DefinitionUnreadable, match="canonical form 3") as error:
         audit(log, export_of(store), no_spark)
     assert "\n" not in str(error.value)
     assert (seen(store), log.topics()) == (before, topics)

@@ -50,7 +50,7 @@ def test_a_form_of_a_later_release_is_told_in_one_line() -> None:
         check_readable(replace(held, forms=(later, held.forms[1])))
     assert str(error.value) == (
         f"view hits@{held.version}: a kept definition has the canonical form 99, and this release "
-        "reads forms up to 1; start the release that wrote it, or a later one."
+        "reads forms up to 2; start the release that wrote it, or a later one."
     )
 
 

@@ -158,7 +158,7 @@ def test_fingerprints_never_change() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"canonical": 2}, "has the canonical form 2, and this release reads forms up to 1"),
+        ({"canonical": 3}, "has the canonical form 3, and this release reads forms up to 2"),
         ({"canonical": 0}, "the form has the version 0"),
         ({"canonical": "1"}, "the form has no whole number 'canonical'"),
         ({"view": []}, "the form.view is not an object"),

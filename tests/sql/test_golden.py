@@ -22,6 +22,7 @@ from headrace.model.nodes import (
     Aggregate,
     AssignWindows,
     Call,
+    Changelog,
     Deduplicate,
     Filter,
     Generate,
@@ -38,8 +39,8 @@ GOLDEN = Path(__file__).parent / "golden"
 STREAMS = (GOLDEN / "streams.sql").read_text()
 FILES = sorted(path.name for path in GOLDEN.glob("*.sql") if path.name != "streams.sql")
 ANSWER = re.compile(
-    r"-- (error|stream|view|query|branch|union|from|where|generate|windows?|key|call|output|having"
-    r"|sink|written): "
+    r"-- (error|stream|table|view|query|branch|union|from|where|generate|windows?|key|call|output"
+    r"|having|sink|written): "
 )
 
 
@@ -75,6 +76,9 @@ def dump_stream(stream: Stream) -> list[str]:
     rest = f", key {stream.key}, timestamps {stream.timestamp_format}"
     if stream.unique is not None:
         rest += f", unique {stream.unique} {stream.unique_within_us} us {stream.duplicates}"
+    if stream.primary_key:
+        keyed = f"key {', '.join(stream.primary_key)} from {stream.key_from}, {stream.format}"
+        return [f"-- table: {stream.name} ({columns}) from {stream.topic}{time}, {keyed}"]
     return [f"-- stream: {stream.name} ({columns}) from {stream.topic}{time}{rest}"]
 
 
@@ -93,6 +97,8 @@ def dump_node(node: Node) -> list[str]:
     match node:
         case Scan():
             return [f"-- from: {node.stream}"]
+        case Changelog():
+            return [f"-- from: changes of {node.stream}"]
         case Deduplicate():
             by = f"without duplicates by {node.by} within {node.within_us} us"
             return [f"-- from: {node.input.stream} {by}"]

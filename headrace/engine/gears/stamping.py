@@ -16,7 +16,7 @@ from headrace.log.base import PRODUCED, Partition, Range
 from headrace.model.definitions import Stream
 from headrace.model.nodes import ARRIVAL, COORDINATES
 from headrace.plan.spark.names import coordinate_column
-from headrace.schema.codec import Decoded
+from headrace.schema.codec import Decoded, Operation
 from headrace.time.clocks import NEVER, UNKNOWN, Clock, Mark, Micros, moves, stamp
 from headrace.time.lateness import BUCKETS, count_lateness
 
@@ -132,6 +132,7 @@ class Summary:
     end: Clock  # at the end of the range
     lateness: Mapping[int, int] = field(default_factory=dict)  # bucket to records, if it is learnt
     newest_arrival_us: int | None = None  # None: no record, or the log stamped none
+    operations: Mapping[Operation, int] = field(default_factory=dict)  # of a table's records
 
     def to_bytes(self) -> bytes:
         """Return the summary as bytes, to travel through Spark."""
@@ -140,7 +141,11 @@ class Summary:
         head.append(self.newest_arrival_us)
         table = pa.table({"offset": self.dead.offsets, "reason": self.dead.reasons})
         table = table.replace_schema_metadata(
-            {"summary": json.dumps([*head, [*self.lateness.items()], *self.end])}
+            {
+                "summary": json.dumps(
+                    [*head, [*self.lateness.items()], [*self.operations.items()], *self.end]
+                )
+            }
         )
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -154,11 +159,13 @@ class Summary:
         raise_failure(table)
         head = json.loads(table.schema.metadata[b"summary"])
         stream, topic, partition, start, end = head[:5]
-        read, accepted, duplicate, unguarded, newest_us, lateness = head[5:11]
+        read, accepted, duplicate, unguarded, newest_us, lateness, operations = head[5:12]
         dead = SideRecords(table["offset"].combine_chunks(), table["reason"].combine_chunks())
         range = Range(Partition(topic, partition), start, end)
         counts = read, accepted, duplicate, unguarded
-        return Summary(stream, range, *counts, dead, Clock(*head[11:]), dict(lateness), newest_us)
+        done = {Operation(each): count for each, count in operations}
+        end = Clock(*head[12:])
+        return Summary(stream, range, *counts, dead, end, dict(lateness), newest_us, done)
 
 
 def raise_failure(told: pa.Table) -> None:
@@ -217,6 +224,7 @@ class Stamper:
         self._newest_us: int | None = None
         self._lateness = np.zeros(BUCKETS, np.int64)
         self._dead: list[SideRecords] = []
+        self._operations = np.zeros(len(Operation), np.int64)
         self._schema = input_schema(decoder)
 
     def accept(self, records: pa.Table, decoded: Decoded) -> Decoded:
@@ -226,6 +234,9 @@ class Stamper:
         if len(decoded.dead):
             offsets = records["offset"].take(decoded.dead).combine_chunks()
             self._dead.append(SideRecords(offsets, decoded.reasons))
+        if decoded.operations is not None:
+            done = decoded.operations[decoded.living]
+            self._operations += np.bincount(done, minlength=len(Operation))
         self._read += records.num_rows
         if (arrival_us := pc.max(records["arrival"].cast(pa.int64())).as_py()) is not None:
             self._newest_us = max(arrival_us, self._newest_us or arrival_us)
@@ -234,8 +245,7 @@ class Stamper:
     def stamp(self, records: pa.Table, decoded: Decoded) -> pa.RecordBatch:
         """Return the readable records of a decoded batch as input of a fold."""
         count = records.num_rows
-        readable = np.ones(count, dtype=bool)
-        readable[decoded.dead.to_numpy()] = False
+        readable = decoded.readable
         watermarks: pa.Array
         if self.stream.event_time is None:
             watermarks = pa.nulls(count, pa.int64())
@@ -273,9 +283,7 @@ class Stamper:
     def move_clock(self, records: pa.Table, decoded: Decoded) -> None:
         """Move the clock over a batch without stamping it."""
         if self.stream.event_time is not None:
-            readable = np.ones(records.num_rows, dtype=bool)
-            readable[decoded.dead.to_numpy()] = False
-            self._stamp(records, decoded, readable)
+            self._stamp(records, decoded, decoded.readable)
 
     def summary(self) -> Summary:
         """Return what was found, once the whole range went through."""
@@ -287,7 +295,17 @@ class Stamper:
         end = self._clock.marked(self._marks)
         buckets = np.flatnonzero(self._lateness)
         lateness = dict(zip(buckets.tolist(), self._lateness[buckets].tolist(), strict=True))
-        return Summary(self.stream.name, self._range, *counts, dead, end, lateness, self._newest_us)
+        operations = {each: int(self._operations[each]) for each in Operation if each}
+        return Summary(
+            self.stream.name,
+            self._range,
+            *counts,
+            dead,
+            end,
+            lateness,
+            self._newest_us,
+            operations if self.stream.primary_key else {},
+        )
 
     def _stamp(self, records: pa.Table, decoded: Decoded, readable: np.ndarray) -> np.ndarray:
         """Return the watermarks of a batch, and move the clock over it."""

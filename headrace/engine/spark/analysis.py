@@ -173,7 +173,7 @@ class _Asking:
         return self._unified(self._view.query)
 
     def _unified(self, node: Node) -> Node:
-        if isinstance(node, nodes.Scan | nodes.Deduplicate):
+        if isinstance(node, nodes.Scan | nodes.Changelog | nodes.Deduplicate):
             return node
         if not isinstance(node, nodes.Union):
             return replace(node, input=self._unified(node.input))

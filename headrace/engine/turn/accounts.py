@@ -34,6 +34,7 @@ from headrace.ledger.entries import (
     side_producer,
     watermark_of,
 )
+from headrace.ledger.laws import CHANGE_COUNTERS
 from headrace.log.base import Partition, Range
 from headrace.model.definitions import Stream
 from headrace.plan.stages import Fold, Operator, Pipeline, streams_by_table
@@ -205,7 +206,7 @@ class Accounts:
                 "dead": sum(len(summary.dead.offsets) for summary in summaries),
                 "duplicate": self._count_duplicates(name, summaries),
                 "unguarded": sum(summary.unguarded for summary in summaries),
-            }
+            } | _operations(self._unit.streams[name].stream, summaries)
         return counters
 
     def _count_duplicates(self, stream: str, summaries: Sequence[Summary]) -> int:
@@ -312,6 +313,14 @@ class Accounts:
                 partition = summary.range.partition.number
                 time_offset = self._outset.time_offset
                 yield Seed(summary.stream, source.version, partition, place, time_offset)
+
+
+def _operations(stream: Stream, summaries: Sequence[Summary]) -> dict[str, int]:
+    """Return how many changes of each kind a table read; of a stream nothing."""
+    return {
+        counter: sum(summary.operations.get(operation, 0) for summary in summaries)
+        for operation, counter in (CHANGE_COUNTERS if stream.primary_key else {}).items()
+    }
 
 
 def _duplicates_of(stream: Stream, found: OffsetSet) -> SideRecords:

@@ -13,8 +13,8 @@ __all__ = ["taken_fault", "validate_project"]
 def taken_fault(name: str, first: Location) -> str:
     """Return what is wrong with a name that another definition has."""
     return (
-        f"{name} is defined at {first} already (streams, views and sinks share their names, "
-        "which are not case-sensitive); rename one"
+        f"{name} is defined at {first} already (streams, tables, views and sinks share their "
+        "names, which are not case-sensitive); rename one"
     )
 
 
@@ -33,7 +33,12 @@ def validate_project(
     definitions: list[Stream | View | Sink | NamedQuery] = [
         *project.streams,
         *project.queries,
-        *(view for view in project.views if view.topic is None or view.name not in named),
+        # A table bears the name of the stream of its changes.
+        *(
+            view
+            for view in project.views
+            if view.kind == "view" or (view.kind == "stream" and view.name not in named)
+        ),
         *project.sinks,
     ]
     for definition in definitions:
@@ -51,7 +56,7 @@ def validate_project(
     problems += [
         Problem(
             stream.location,
-            f"stream {stream.name} reads {stream.topic}, a side topic of this project: "
+            f"{stream.kind} {stream.name} reads {stream.topic}, a side topic of this project: "
             "the records that are put aside there would come back; read it from another project",
         )
         for stream in project.streams

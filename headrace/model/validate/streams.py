@@ -7,11 +7,12 @@ from headrace.model import nodes
 from headrace.model.definitions import Computed, Stream
 from headrace.model.names import closest, name_fault, topic_fault
 from headrace.model.validate.findings import Findings, Locations
-from headrace.schema.formats import FORMATS
+from headrace.model.validate.primary_keys import check_primary_key
+from headrace.schema.formats import STREAM_FORMATS, TABLE_FORMATS
 from headrace.schema.types import TIMESTAMP_FORMATS as COLUMN_FORMATS
 from headrace.schema.types import Column
 
-__all__ = ["DUPLICATES", "FORMATS", "TIMESTAMP_FORMATS", "validate_stream"]
+__all__ = ["DUPLICATES", "TIMESTAMP_FORMATS", "validate_stream"]
 
 TIMESTAMP_FORMATS = ("seconds", "millis", "micros")  # of a stream; ISO 8601 is not said
 DUPLICATES = ("drop", "topic")
@@ -26,12 +27,12 @@ _CALLED = re.compile(
 def validate_stream(stream: Stream, locations: Locations | None = None) -> list[Problem]:
     """Return every problem of one stream."""
     findings = Findings(stream.location, locations)
-    fault = name_fault("stream", stream.name)
+    fault = name_fault(stream.kind, stream.name)
     findings.add("name", fault)
     if fault is None or stream.topic != stream.name:  # else it is the name's own
         findings.add("topic", topic_fault(stream.topic))
     if not stream.columns:
-        findings.add("name", f"stream {stream.name} has no columns; write at least one")
+        findings.add("name", f"{stream.kind} {stream.name} has no columns; write at least one")
     findings.add_names(
         "column",
         [column.name for column in stream.columns] + [each.name for each in stream.computed],
@@ -44,8 +45,7 @@ def validate_stream(stream: Stream, locations: Locations | None = None) -> list[
             continue
         findings.add(f"column {index}", _computed_fault(stream, computed))
     names = [name for name, _ in stream.outline]
-    if stream.format not in FORMATS:
-        findings.add("format", f"format {stream.format!r} is not built yet; write format = 'json'")
+    findings.add("format", _format_of_records_fault(stream))
     if stream.timestamp_format is not None and stream.timestamp_format not in TIMESTAMP_FORMATS:
         findings.add(
             "timestamp_format",
@@ -68,7 +68,27 @@ def validate_stream(stream: Stream, locations: Locations | None = None) -> list[
     if stream.delay_us < 0:
         findings.add("watermark", "the watermark's delay is negative; write 0 or more")
     _check_unique(findings, stream)
+    if stream.primary_key:
+        check_primary_key(findings, stream)
     return findings.problems
+
+
+def _format_of_records_fault(stream: Stream) -> str | None:
+    known = TABLE_FORMATS if stream.primary_key else STREAM_FORMATS
+    if stream.format in known:
+        return None
+    if stream.format in TABLE_FORMATS:
+        return (
+            f"format {stream.format!r} is that of a table; write CREATE TABLE, with a PRIMARY KEY, "
+            "or format = 'json' for records that are never changed"
+        )
+    if stream.format in STREAM_FORMATS:
+        return (
+            f"format {stream.format!r} is that of a stream; the records of a table are changes: "
+            "write format = 'upsert', where the record's key has the primary key"
+        )
+    choices = " or ".join(f"'{name}'" for name in known)
+    return f"format {stream.format!r} is not built yet; write format = {choices}"
 
 
 def _computed_fault(stream: Stream, computed: Computed) -> str | None:

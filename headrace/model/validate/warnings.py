@@ -21,13 +21,15 @@ def written_topic_warnings(project: Project) -> list[Problem]:
             f"reads, or leave it so if you want the changes",
         )
         for stream in project.streams
+        if not stream.primary_key  # a table has the rows of the view again
         for sink in writers_of(project, stream.topic)
     ]
 
 
 def unread_notes(project: Project) -> list[Problem]:
     """Return a note for each stream and named query that no definition reads."""
-    readable: list[Stream | NamedQuery] = [*project.streams, *project.queries]
+    streams = [stream for stream in project.streams if not stream.primary_key]
+    readable: list[Stream | NamedQuery] = [*streams, *project.queries]
     return [
         Problem(
             each.location,

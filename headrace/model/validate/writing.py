@@ -66,9 +66,9 @@ def _reading_problems(project: Project, view: View, topic: str) -> list[Problem]
             problems.append(Problem(view.location, message))
         else:
             message = (
-                f"stream {stream.name} reads {topic}, which {view.name} at {view.location} is "
-                f"written to: it would see the records later and with other watermarks; read FROM "
-                f"{view.name}, which has the same rows, or read the topic from another project"
+                f"{stream.kind} {stream.name} reads {topic}, which {view.name} at {view.location} "
+                f"is written to: it would see the records later and with other watermarks; read "
+                f"FROM {view.name}, which has the same rows, or read the topic from another project"
             )
             problems.append(Problem(stream.location, message))
     return problems

@@ -42,7 +42,7 @@ def _below(node: nodes.Node, top: nodes.Node, leaves: Mapping[str, str]) -> Iter
         yield from _below(each, top, leaves)
     if isinstance(node, nodes.Union):
         yield from _united(node, leaves)
-    if isinstance(node, nodes.Scan | nodes.Deduplicate | nodes.Union) or _is_over_groups(node):
+    if isinstance(node, nodes.Leaf | nodes.Deduplicate | nodes.Union) or _is_over_groups(node):
         return
     relation = relation_query(node.input, leaves)
     for scalar, location in _scalars(node, top):

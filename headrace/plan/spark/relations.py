@@ -30,7 +30,7 @@ def relation_query(node: nodes.Node, leaves: Mapping[str, str]) -> str:
     Windows have no edges in it: only their types are of use.
     """
     match node:
-        case nodes.Scan():
+        case nodes.Scan() | nodes.Changelog():
             return f"SELECT * FROM {leaves[node.stream]}"
         case nodes.Deduplicate():
             return relation_query(node.input, leaves)

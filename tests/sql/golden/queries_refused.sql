@@ -21,8 +21,8 @@ CREATE VIEW d AS SELECT x FROM c JOIN a ON c.x = a.x
 CREATE VIEW notes AS SELECT id FROM payments;
 CREATE VIEW w AS SELECT id FROM payments;
 CREATE MATERIALIZED VIEW w AS SELECT id FROM payments
--- error: case.sql:1:1: notes is defined at streams.sql:8:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
--- error: case.sql:3:1: w is defined at case.sql:2:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
+-- error: case.sql:1:1: notes is defined at streams.sql:8:1 already (streams, tables, views and sinks share their names, which are not case-sensitive); rename one
+-- error: case.sql:3:1: w is defined at case.sql:2:1 already (streams, tables, views and sinks share their names, which are not case-sensitive); rename one
 
 -- case: a definition that was refused does not make its readers look wrong
 CREATE VIEW a AS SELECT idd AS x FROM payments;
@@ -35,8 +35,8 @@ CREATE SINK s FROM v WITH (topic = 's')
 CREATE TABLE cards (card STRING PRIMARY KEY, holder STRING);
 CREATE TABLE rich AS SELECT holder FROM cards;
 CREATE MATERIALIZED VIEW v AS SELECT holder FROM cards UNION ALL SELECT holder FROM rich
--- error: case.sql:1:8: CREATE TABLE (changelog topics) is not built yet; read the topic as a stream: CREATE STREAM
 -- error: case.sql:2:8: a table that a query keeps up to date is a view; write CREATE MATERIALIZED VIEW rich AS SELECT ...
+-- error: case.sql:3:50: cards is a table, and views over tables are not built yet; read its rows with `headrace sql`, by HTTP or with a sink
 
 -- case: a definition that is not there
 CREATE VIEW a AS SELECT x FROM gone;

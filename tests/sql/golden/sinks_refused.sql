@@ -43,9 +43,9 @@ CREATE SINK a FROM v WITH (topic = 'x');
 CREATE SINK A FROM v WITH (topic = 'y');
 CREATE SINK b FROM v WITH (topic = 'x');
 CREATE SINK v FROM v WITH (topic = 'z')
--- error: case.sql:4:1: A is defined at case.sql:3:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
+-- error: case.sql:4:1: A is defined at case.sql:3:1 already (streams, tables, views and sinks share their names, which are not case-sensitive); rename one
 -- error: case.sql:5:1: sink b writes to x, as a at case.sql:3:1 does; their rows could not be told apart, so give each its own topic
--- error: case.sql:6:1: v is defined at case.sql:2:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
+-- error: case.sql:6:1: v is defined at case.sql:2:1 already (streams, tables, views and sinks share their names, which are not case-sensitive); rename one
 
 -- case: rows that would come back
 CREATE STREAM s (a INT) WITH (topic = 'one');

@@ -8,10 +8,10 @@ EXPLAIN x;
 SET a = 1
 -- error: case.sql:1:1: DROP is not a definition; delete the statement that creates it
 -- error: case.sql:2:1: ALTER is not a definition; edit the statement that creates it
--- error: case.sql:3:1: INSERT is not a definition; append records with `headrace append`, and write a query that feeds a stream as CREATE STREAM name AS SELECT ...
+-- error: case.sql:3:1: INSERT is not a definition; append records, or rows of a table, with `headrace append`, and write a query that feeds a stream as CREATE STREAM name AS SELECT ...
 -- error: case.sql:4:1: a query by itself is not a definition; run it with `headrace sql`, or write CREATE MATERIALIZED VIEW name AS before it
 -- error: case.sql:5:1: a query by itself is not a definition; run it with `headrace sql`, or write CREATE MATERIALIZED VIEW name AS before it
--- error: case.sql:6:1: this is not a definition; write CREATE STREAM ..., CREATE VIEW ... AS SELECT ..., CREATE MATERIALIZED VIEW ... AS SELECT ... or CREATE SINK ...
+-- error: case.sql:6:1: this is not a definition; write CREATE STREAM ..., CREATE TABLE ..., CREATE VIEW ... AS SELECT ..., CREATE MATERIALIZED VIEW ... AS SELECT ... or CREATE SINK ...
 -- error: case.sql:7:1: SET is not a definition; write settings in headrace.toml
 
 -- case: tables, sinks and plain views
@@ -21,15 +21,14 @@ CREATE VIEW v AS SELECT 1;
 CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT 1;
 CREATE INDEX i;
 CREATE STREAM IF NOT EXISTS a (x INT)
--- error: case.sql:1:8: CREATE TABLE (changelog topics) is not built yet; read the topic as a stream: CREATE STREAM
 -- error: case.sql:3:18: FROM is missing; write SELECT ... FROM <stream>
 -- error: case.sql:4:42: FROM is missing; write SELECT ... FROM <stream>
--- error: case.sql:5:8: CREATE INDEX is not known; write CREATE STREAM ..., CREATE VIEW ... AS SELECT ..., CREATE MATERIALIZED VIEW ... AS SELECT ... or CREATE SINK ...
+-- error: case.sql:5:8: CREATE INDEX is not known; write CREATE STREAM ..., CREATE TABLE ..., CREATE VIEW ... AS SELECT ..., CREATE MATERIALIZED VIEW ... AS SELECT ... or CREATE SINK ...
 -- error: case.sql:6:15: IF NOT EXISTS is not needed; remove it
 
 -- case: nothing after CREATE
 CREATE
--- error: case.sql:1:1: CREATE alone is not known; write CREATE STREAM ..., CREATE VIEW ... AS SELECT ..., CREATE MATERIALIZED VIEW ... AS SELECT ... or CREATE SINK ...
+-- error: case.sql:1:1: CREATE alone is not known; write CREATE STREAM ..., CREATE TABLE ..., CREATE VIEW ... AS SELECT ..., CREATE MATERIALIZED VIEW ... AS SELECT ... or CREATE SINK ...
 
 -- case: a quote without an end
 CREATE STREAM a (x INT) WITH (topic = 'a)

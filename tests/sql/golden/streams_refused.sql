@@ -118,11 +118,11 @@ CREATE STREAM (x INT)
 
 -- case: a name that is taken
 CREATE STREAM Payments (x INT)
--- error: case.sql:1:1: Payments is defined at streams.sql:1:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
+-- error: case.sql:1:1: Payments is defined at streams.sql:1:1 already (streams, tables, views and sinks share their names, which are not case-sensitive); rename one
 
 -- case: a view with the name of a stream
 CREATE MATERIALIZED VIEW notes AS SELECT text FROM notes
--- error: case.sql:1:1: notes is defined at streams.sql:8:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
+-- error: case.sql:1:1: notes is defined at streams.sql:8:1 already (streams, tables, views and sinks share their names, which are not case-sensitive); rename one
 
 -- case: a watermark on an unknown column
 CREATE STREAM a (time TIMESTAMP NOT NULL, WATERMARK FOR tme AS tme)
@@ -185,7 +185,7 @@ CREATE STREAM e (t TIMESTAMP NOT NULL, WATERMARK FOR t AS ADAPTIVE (0.99, MAX IN
 
 -- case: two watermarks
 CREATE STREAM a (t TIMESTAMP NOT NULL, WATERMARK FOR t AS t, WATERMARK FOR t AS t)
--- error: case.sql:1:62: a stream has one WATERMARK; remove this one
+-- error: case.sql:1:62: there is one WATERMARK; remove this one
 
 -- case: a watermark of another column
 CREATE STREAM a (t TIMESTAMP NOT NULL, u INT, WATERMARK FOR t AS u)

@@ -51,4 +51,4 @@ CREATE VIEW v WITH (topic = 'loud') AS SELECT upper(text) AS text FROM notes
 -- case: a name that another definition has
 CREATE STREAM s WITH (topic = 'loud') AS SELECT upper(text) AS text FROM notes;
 CREATE MATERIALIZED VIEW S AS SELECT text FROM notes
--- error: case.sql:2:1: S is defined at case.sql:1:1 already (streams, views and sinks share their names, which are not case-sensitive); rename one
+-- error: case.sql:2:1: S is defined at case.sql:1:1 already (streams, tables, views and sinks share their names, which are not case-sensitive); rename one

@@ -16,9 +16,11 @@ from headrace.model.nodes import (
     WINDOW_COLUMNS,
     Aggregate,
     AssignWindows,
+    Changelog,
     Deduplicate,
     Filter,
     Generate,
+    Leaf,
     Named,
     Node,
     Project,
@@ -166,7 +168,7 @@ def _renamed(node: Node, names: Sequence[str], places: Sequence[Location]) -> No
 def _times(node: Node, streams: Mapping[str, Stream]) -> list[str]:
     """Return the event times of the streams below a node."""
     match node:
-        case Scan():
+        case Scan() | Changelog():
             return [time for time in [streams[node.stream].event_time] if time is not None]
         case Union():
             return [time for each in node.inputs for time in _times(each, streams)]
@@ -178,7 +180,7 @@ def _describe(node: Node, below: Relation) -> _Columns:
     """Return the columns of a node, by name, from those of the relation that it stands over."""
     if node is below.node:
         return {column.name: column for column in below.columns}
-    assert not isinstance(node, Scan | Union)
+    assert not isinstance(node, Leaf | Union)
     found = _describe(node.input, below)
     if not isinstance(node, Project):
         for scalar in scalars_of(node):
@@ -241,7 +243,7 @@ def pass_watermark(node: Node, *, asked: bool = False) -> Node:
     """
     reads = asked or any(WATERMARK in scalar.refs for scalar in scalars_of(node))
     match node:
-        case Scan() | Deduplicate():
+        case Scan() | Changelog() | Deduplicate():
             return node
         case Union():
             return _with_inputs(node, [pass_watermark(each, asked=asked) for each in node.inputs])
@@ -263,5 +265,5 @@ def _with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
     if isinstance(node, Union):
         same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
         return node if same else Union(tuple(inputs))
-    assert not isinstance(node, Scan | Deduplicate)
+    assert not isinstance(node, Leaf | Deduplicate)
     return node if inputs[0] is node.input else replace(node, input=inputs[0])

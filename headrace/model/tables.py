@@ -1,0 +1,60 @@
+"""A table as a view: the newest change of every primary key, unless it deletes the row.
+
+All other columns together are one value, so that a row is never put together from two changes.
+Changes of a key that are in several partitions have no order, so each row knows the least and the
+greatest partition that it came from.
+"""
+
+from headrace.model.definitions import Stream, View
+from headrace.model.nodes import (
+    Aggregate,
+    Call,
+    Changelog,
+    Filter,
+    Named,
+    Project,
+    call_column,
+    key_column,
+)
+from headrace.model.scalars import Scalar
+from headrace.schema.codec import DELETED
+
+__all__ = ["GREATEST_PARTITION_CALL", "LEAST_PARTITION_CALL", "NEWEST_CALL", "table_view"]
+
+#: The calls of a table's aggregate: its newest change, and the partitions that changes are in.
+NEWEST_CALL = 0
+LEAST_PARTITION_CALL = 1
+GREATEST_PARTITION_CALL = 2
+_GONE = "gone"
+
+
+def table_view(stream: Stream) -> View:
+    """Return the view that a table is, over the stream of its changes."""
+    others = [each.name for each in stream.columns if each.name not in stream.primary_key]
+    members = [(_GONE, DELETED), *((f"c{at}", name) for at, name in enumerate(others))]
+    text = ", ".join(f"'{name}', {{{at}}}" for at, (name, _) in enumerate(members))
+    newest = Scalar(f"named_struct({text})", tuple(column for _, column in members))
+    partition = Scalar.column("_partition")
+    calls = (Call("last", (newest,)), Call("min", (partition,)), Call("max", (partition,)))
+    keys = tuple(Scalar.column(name) for name in stream.primary_key)
+    rows = Filter(
+        Aggregate(Changelog(stream.name), None, keys, calls),
+        Scalar(f"not {{0}}.{_GONE}", (call_column(NEWEST_CALL),)),
+        stream.location,
+    )
+    places = {name: key_column(at) for at, name in enumerate(stream.primary_key)}
+    columns = []
+    for column in stream.columns:
+        if column.name in places:
+            scalar = Scalar.column(places[column.name])
+        else:
+            field = f"c{others.index(column.name)}"
+            scalar = Scalar(f"{{0}}.{field}", (call_column(NEWEST_CALL),))
+        columns.append(Named(column.name, scalar, stream.location, stream.location))
+    return View(
+        stream.name,
+        Project(rows, tuple(columns)),
+        reads=(stream.name,),
+        sql=stream.sql,
+        location=stream.location,
+    )
