@@ -39,6 +39,8 @@ def audit(project: ProjectOption = None, json: JsonOption = False) -> None:
         show_json(found.to_json())
     else:
         show_text(audit_line(found.to_json()))
+        for text in found.notes:
+            note(text)
     try:
         found.check()
     except HeadraceError as error:

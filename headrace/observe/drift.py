@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headrace.errors import DefinitionError
-from headrace.ledger.definitions import hold_stream, hold_view, view_of
+from headrace.ledger.definitions import hold_stream, hold_view, stream_of, view_of
 from headrace.ledger.entries import MAIN, Holding
 from headrace.ledger.following import SinkState
 from headrace.model.definitions import Project
@@ -57,7 +57,9 @@ def find_drift(disk: Disk, snapshot: Snapshot) -> Drift | None:
         project = disk.definitions()
     except DefinitionError as error:
         return Drift((), tuple(map(str, error.problems)))
-    changed = [*_changed(project, snapshot.holdings()), *_changed_sinks(project, snapshot.sinks())]
+    # A table is a stream of changes and a view, and is told of once.
+    changed = [*dict.fromkeys(_changed(project, snapshot.holdings()))]
+    changed += _changed_sinks(project, snapshot.sinks())
     if disk.config_differs():
         changed.append(CONFIG_EDITED)
     return Drift(tuple(changed)) if changed else None
@@ -80,7 +82,8 @@ def _changed(project: Project, holdings: Sequence[Holding]) -> Iterator[str]:
 
 def _called(holding: Holding) -> str:
     """Return what people call it: a stream that is written is kept as a view."""
-    kind = view_of(holding).kind if holding.kind == "view" else holding.kind
+    is_view = holding.kind == "view"
+    kind = view_of(holding).kind if is_view else stream_of(holding, holding.name).kind
     return f"{kind} {holding.name}"
 
 

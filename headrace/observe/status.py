@@ -17,7 +17,13 @@ from headrace.ledger.entries import (
     TurnReport,
     watermark_of_stream,
 )
-from headrace.ledger.laws import EXPANDED_COUNTERS, STREAM_COUNTERS, VIEW_COUNTERS, totals_of
+from headrace.ledger.laws import (
+    CHANGE_COUNTERS,
+    EXPANDED_COUNTERS,
+    STREAM_COUNTERS,
+    VIEW_COUNTERS,
+    totals_of,
+)
 from headrace.log.base import Extent, Log, Partition
 from headrace.model.graph import aggregate_of
 from headrace.observe.drift import Drift
@@ -26,6 +32,7 @@ from headrace.observe.placing import placing_warnings
 from headrace.project.settings import Settings
 from headrace.store.base import Snapshot
 from headrace.time.clocks import NEVER
+from headrace.wording import counted as counted_noun
 
 __all__ = [
     "EngineStatus",
@@ -55,7 +62,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True)
 class StreamStatus:
-    """A version of a stream."""
+    """A version of a stream, or of the changes of a table."""
 
     name: str
     version: str
@@ -68,6 +75,7 @@ class StreamStatus:
     counters: Counters
     partitions: tuple[PartitionStatus, ...]
     readers: tuple[str, ...] = ()  # the views that read it: it cannot be removed while there is one
+    kind: str = "stream"  # or "table": the changes of one
 
 
 @dataclass(frozen=True)
@@ -93,6 +101,9 @@ class ViewStatus:
     error_rows: int | None = None
     readers: tuple[str, ...] = ()  # the sinks that are told of it
     topic: str | None = None
+    kind: str = "view"  # or "table", or "stream", which is written
+    #: Of a table: keys whose changes are in several partitions, so that their order is not known.
+    scattered_keys: int | None = None
 
 
 @dataclass(frozen=True)
@@ -206,6 +217,8 @@ def take_status(
     counters, watermarks = totals_of(snapshot.counters()), snapshot.watermarks()
     rows, sizes = snapshot.state_rows(), snapshot.state_bytes()
     errors = snapshot.error_rows([_table_name(held) for held in holdings if _counts_errors(held)])
+    tables = {_table_name(held): held for held in holdings if _is_table(held)}
+    scattered = snapshot.scattered_keys(tables)
     sinks, waiting = snapshot.sinks(), snapshot.waiting_changes()
     topics = {held.owner: _topics(held) for held in holdings}
     read = {topic for each in topics.values() for topic in each.values()}
@@ -229,13 +242,20 @@ def take_status(
                     lag_records=lag,
                     guarded=not counted.get("unguarded", 0),
                     watermark_us=_known(watermark_of_stream(progress[held.unit], held.name)),
-                    counters={name: counted.get(name, 0) for name in STREAM_COUNTERS},
+                    counters={
+                        name: counted.get(name, 0)
+                        for name in (*STREAM_COUNTERS, *CHANGE_COUNTERS.values())
+                        if name in counted or name in STREAM_COUNTERS
+                    },
                     partitions=partitions,
                     readers=_names(
                         each.name
                         for each in holdings
-                        if each.kind == "view" and held.name in each.inputs
+                        if each.kind == "view"
+                        and held.name in each.inputs
+                        and each.name != held.name
                     ),
+                    kind=stream_of(held, held.name).kind,
                 )
             )
         else:
@@ -259,6 +279,8 @@ def take_status(
                     error_rows=errors.get(_table_name(held)),
                     readers=_names(s.sink.name for s in sinks if s.sink.view == held.name),
                     topic=view_of(held).topic,
+                    kind=view_of(held).kind,
+                    scattered_keys=scattered.get(_table_name(held)),
                 )
             )
     turned = tuple(
@@ -291,6 +313,7 @@ def take_status(
         snapshot.written_count(),
         (
             *positions.warnings(ends),
+            *(_scattered_text(tables[name], count) for name, count in scattered.items() if count),
             *placing_warnings(log, [stream_of(h, h.name) for h in holdings if h.kind == "stream"]),
         ),
         engine,
@@ -334,7 +357,22 @@ def _table_name(held: Holding) -> str:
     return f"{held.name}__{held.version}"
 
 
+def _is_table(held: Holding) -> bool:
+    return held.kind == "view" and view_of(held).kind == "table"
+
+
+def _scattered_text(held: Holding, count: int) -> str:
+    has = "has" if count == 1 else "have"
+    return (
+        f"table {held.name}: {counted_noun(count, 'key')} {has} changes in several partitions of "
+        f"{stream_of(held, held.name).topic}, which have no order among them, so the row may not "
+        f"be the newest. Let its producers use one key for a row, and one partitioner"
+    )
+
+
 def _counts_errors(held: Holding) -> bool:
+    if _is_table(held):
+        return False  # no expression of a table can fail
     aggregate = aggregate_of(view_of(held).query) if held.kind == "view" else None
     return aggregate is not None and (aggregate.window is None or not aggregate.window.overlaps)
 

@@ -24,6 +24,7 @@ _SHAPES = {
     "topic": ("[(", ")]", "cylinder"),
     "stream": ("([", "])", "ellipse"),
     "derived stream": ("[/", "/]", "parallelogram"),
+    "table": ("[(", ")]", "box3d"),
     "view": ("[", "]", "box"),
     "materialized view": ("[[", "]]", "box3d"),
     "sink": ("{{", "}}", "hexagon"),
@@ -80,14 +81,17 @@ def draw(project: Project, *, sides: bool = False) -> Graph:
     """Return the graph of a project, with `sides` also the topics that records are put aside in."""
     graph = Graph()
     for stream in project.streams:
-        graph.connect(graph.add("topic", stream.topic), graph.add("stream", stream.name))
+        graph.connect(graph.add("topic", stream.topic), graph.add(stream.kind, stream.name))
     for query in project.queries:
         graph.add("derived stream" if query.kind == "stream" else "view", query.name)
     for view in project.views:  # a stream that is written to a topic is there already
+        if view.kind == "table":
+            continue
         found = graph.add("materialized view", view.name)
         if view.topic is not None:
             graph.connect(found, graph.add("topic", view.topic))
-    reading: list[NamedQuery | View] = [*project.queries, *project.views]
+    views = [view for view in project.views if view.kind != "table"]
+    reading: list[NamedQuery | View] = [*project.queries, *views]
     for each in reading:
         for name in _reads(each):
             graph.connect(_id("definition", name), _id("definition", each.name))
@@ -110,7 +114,8 @@ def _draw_sink(graph: Graph, sink: Sink) -> None:
 
 
 def _draw_sides(graph: Graph, project: Project) -> None:
-    definitions: list[Stream | View] = [*project.streams, *project.views]
+    views = [view for view in project.views if view.kind != "table"]
+    definitions: list[Stream | View] = [*project.streams, *views]
     for definition in definitions:
         put = Publish.of(definition)
         owner = _id("definition", definition.name)

@@ -35,6 +35,9 @@ def _stream(stream: Stream, project: Project) -> Json:
     nullable = {column.name: column.nullable for column in stream.columns}
     return {
         "name": stream.name,
+        "kind": stream.kind,
+        "format": stream.format,
+        "primary_key": list(stream.primary_key),
         "topic": stream.topic,
         "sql": stream.sql,
         "columns": [
@@ -53,7 +56,11 @@ def _stream(stream: Stream, project: Project) -> Json:
         "side_topics": _side_topics(stream),
         "file": stream.location.file,
         "line": stream.location.line,
-        "readers": [view.name for view in project.views if stream.name in streams_of(view.query)],
+        "readers": [
+            view.name
+            for view in project.views
+            if stream.name in streams_of(view.query) and view.name != stream.name
+        ],
     }
 
 
@@ -61,6 +68,7 @@ def _view(view: View, table: Table | None) -> Json:
     window = window_of(view.query)
     return {
         "name": view.name,
+        "kind": view.kind,
         "version": None if table is None else table.version,
         "sql": view.sql,
         "columns": _columns(table),
@@ -128,6 +136,10 @@ def describe_graph(project: Project, status: Mapping[str, Any]) -> Json:
         known = streams.get(stream.name, {})
         counters = known.get("counters", {})
         source = graph.node("topic", stream.topic)
+        if stream.primary_key:  # its changes are drawn as the table
+            state = views.get(stream.name, {}).get("state", "")
+            graph.edge(source, graph.node("view", stream.name, state), counters.get("read"))
+            continue
         found = graph.node("stream", stream.name, known.get("state", ""))
         graph.edge(source, found, counters.get("read"))
         if stream.unique is not None:
@@ -135,6 +147,8 @@ def describe_graph(project: Project, status: Mapping[str, Any]) -> Json:
             step = graph.node("operator", f"{stream.name}/{name}", label=name, stream=stream.name)
             graph.edge(found, step, counters.get("read"))
     for view in project.views:
+        if view.kind == "table":
+            continue
         known = views.get(view.name, {})
         counters = known.get("counters", {})
         found = graph.node("view", view.name, known.get("state", ""))

@@ -23,7 +23,8 @@ def explain_missing(table: str, snapshot: Snapshot) -> str:
                     f"an expression fails is in the topic {held.name}.dead"
                 )
             return f'write the name in double quotes: FROM "{held.name}.{ERRORS}"'
-        if held.name.lower() == name:
+        is_table = held.kind == "stream" and bool(stream_of(held, held.name).primary_key)
+        if held.name.lower() == name and not is_table:
             return _explain(held, holdings)
     for sink in (state.sink for state in snapshot.sinks()):
         if sink.name.lower() == name:

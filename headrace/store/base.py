@@ -349,6 +349,13 @@ class Snapshot(Protocol):
         """
         ...
 
+    def scattered_keys(self, tables: Collection[str]) -> dict[str, int]:
+        """Return of some tables how many keys have changes in several partitions, by table.
+
+        Of those that are there; two columns of all rows are read for it.
+        """
+        ...
+
     def state_bytes(self) -> dict[str, int]:
         """Return about how many bytes those rows hold, before the store compresses them.
 

@@ -72,7 +72,7 @@ CUSTOMERS = replace(
     watermark_us=None,
     readers=(),
 )
-LOUD = replace(SPEND, name="loud", topic="loud-payments", state_rows=0, readers=())
+LOUD = replace(SPEND, name="loud", topic="loud-payments", state_rows=0, readers=(), kind="stream")
 STEPS = {"plan": 6.0, "read": 47.4, "stamp": 1.0, "step": 0.0, "fold": 120.4, "stage": 0.7}
 TURN = TurnReport("main", 42, "short", 2000, 1, 0, {**STEPS, "commit": 21.3, "publish": 8.2})
 STATUS = Status(
@@ -320,3 +320,16 @@ def test_how_fast_it_goes_fits_80_columns(capsys: pytest.CaptureFixture[str]) ->
     assert "40.0" in shown
     show_renderable(overview({**status, "streams": []}, [], width=80))
     assert capsys.readouterr().out.splitlines()[2].split()[0] == "0"
+
+
+def test_a_table_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    counters = {"read": 9, "accepted": 7, "dead": 1, "duplicate": 0, "unguarded": 0}
+    changes = {"upserts": 5, "deletes": 2, "ignored": 1}
+    stream = replace(PAYMENTS, name="cards", kind="table", counters=counters | changes)
+    view = replace(SPEND, name="cards", kind="table", state_rows=4, readers=())
+    found = replace(STATUS, streams=(stream,), views=(view,), warnings=())
+    lines = shown(capsys, summary(json_of(found), width=80)).split("\n")
+    head = next(at for at, line in enumerate(lines) if line.startswith("table"))
+    assert lines[head].split() == "table state lag keys upserts deletes ignored dead".split()
+    assert lines[head + 2].split()[:1] + lines[head + 2].split()[3:] == "cards 4 5 2 1 1".split()
+    assert not any(line.startswith(("stream ", "view ")) for line in lines)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from agreement import any_split, assert_agrees_with_the_reference
 from crashing import crash_at_every_point
@@ -19,8 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from soaking import SOAKING
 
+from headrace.errors import AuditFailed
 from headrace.log import TopicSettings
+from headrace.observe.status import Status, take_status
+from headrace.plan.tables import Table
 from headrace.project.settings import Settings
+from headrace.store.duckdb.store import DuckDBStore as TurnStore
 from headrace.testing import Harness, harness
 from headrace.testing.strategies import TURN_POINTS, Append, Crash, Script, Step, Turn, play
 
@@ -263,16 +268,55 @@ def test_a_compacted_topic_gives_the_same_rows() -> None:
         h.turn()
         before = rows(h)
         assert set(before) == {"a", "c"}
+        h.audit()
         h.log.compact("cards")
         assert len(h.topic("cards")) < 30
         assert rows(h) == before
+        [note] = h.audit().notes
+        assert note.startswith("table cards: its topic is compacted, so the rows that are shown")
         h.append("cards", [card("a", "last", "gold")], partition=0)
         h.turn()
         before = rows(h)
+        h.audit()
         h.lose_store()
         h.restart()
         h.turn()
         assert rows(h) == before
+
+
+def test_an_audit_of_a_compacted_topic_finds_a_wrong_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    with harness(CARDS, partitions=1) as h:
+        h.log.change_topic("cards", settings=TopicSettings(compact=True))
+        h.append("cards", [card("a", "Ann", "gold"), card("b", "Bob", "gold")], partition=0)
+        honest = TurnStore.stage
+
+        def wrong(self: TurnStore, table: Table, delta: pa.Table) -> pa.Table:
+            return honest(self, table, delta.slice(0, 0))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(TurnStore, "stage", wrong)
+            h.turn()
+        with pytest.raises(AuditFailed, match="table cards: the table lacks a row"):
+            h.audit()
+
+
+def test_keys_in_two_partitions_are_counted_and_told() -> None:
+    with harness(CARDS, partitions=2) as h:
+        h.append("cards", [card("a", "Ann", "gold"), card("b", "Bob", "gold")], partition=0)
+        h.turn()
+        assert status_of(h).warnings == ()
+        h.append("cards", [card("a", "Anna", "gold")], partition=1)
+        h.turn()
+        found = status_of(h)
+        [view] = found.views
+        assert (view.kind, view.scattered_keys) == ("table", 1)
+        [warning] = found.warnings
+        assert warning.startswith("table cards: 1 key has changes in several partitions of cards")
+
+
+def status_of(h: Harness) -> Status:
+    with h.engine.tools.store.open() as snapshot:
+        return take_status("shop", snapshot, h.log, Settings())
 
 
 def card(card: str, holder: str | None, tier: str, spent: object = None) -> dict[str, object]:

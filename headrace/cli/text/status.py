@@ -25,10 +25,12 @@ def summary(found: Json, *, width: int | None = None) -> "Group":
     from rich.console import Group
 
     room = width or table_width()
-    views = [view for view in found["views"] if view["topic"] is None]
-    written = [view for view in found["views"] if view["topic"] is not None]
+    views = [view for view in found["views"] if view["kind"] == "view"]
+    written = [view for view in found["views"] if view["kind"] == "stream"]
+    streams = [stream for stream in found["streams"] if stream["kind"] == "stream"]
     tables = [
-        _table(map(_stream_row, found["streams"]), room, optional=("duplicate",)),
+        _table(map(_stream_row, streams), room, optional=("duplicate",)),
+        _table(_table_rows(found), room, optional=("dead", "ignored")),
         _table(map(_view_row, views), room, optional=("dead", "errors")),
         _table(map(_written_row, written), room, optional=("dead",)),
     ]
@@ -146,7 +148,7 @@ def _definitions_line(found: Json) -> Iterable[str]:
 
 
 def _called(view: Json) -> str:
-    return "view" if view["topic"] is None else "stream"
+    return str(view["kind"])
 
 
 def _table(rows: Iterable[Json], room: int, *, optional: Sequence[str] = ()) -> Any:
@@ -170,6 +172,26 @@ def _stream_row(stream: Json) -> Json:
         "duplicate": counters["duplicate"],
         "watermark": _second(stream["watermark_us"]),
     }
+
+
+def _table_rows(found: Json) -> Iterable[Json]:
+    """Return a row for each table: what it holds, and what its changes were."""
+    views = {(each["name"], each["unit"]): each for each in found["views"]}
+    for changes in found["streams"]:
+        view = views.get((changes["name"], changes["unit"]))
+        if changes["kind"] != "table" or view is None:
+            continue
+        counters = changes["counters"]
+        yield {
+            "table": changes["name"],
+            "state": view["state"],
+            "lag": changes["lag_records"],
+            "keys": view["state_rows"],
+            "upserts": counters.get("upserts", 0),
+            "deletes": counters.get("deletes", 0),
+            "ignored": counters.get("ignored", 0),
+            "dead": counters["dead"],
+        }
 
 
 def _view_row(view: Json) -> Json:
@@ -243,14 +265,15 @@ def _void(found: Json) -> Iterable[str]:
 
 
 def _stream_details(stream: Json, room: int) -> Iterable[Any]:
-    yield f"stream {stream['name']}"
+    is_table = stream["kind"] == "table"
+    yield f"changes of table {stream['name']}" if is_table else f"stream {stream['name']}"
     yield _facts(
         {
             "version": stream["version"],
             "topic": stream["topic"],
             "state": stream["state"],
             "unit": stream["unit"],
-            "read by": ", ".join(stream["readers"]) or "no view",
+            **({} if is_table else {"read by": ", ".join(stream["readers"]) or "no view"}),
             "lag": stream["lag_records"],
             "guarded": "yes"
             if stream["guarded"]

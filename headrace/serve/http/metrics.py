@@ -17,7 +17,8 @@ __all__ = ["CONTENT_TYPE", "Metrics"]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 15.0, 60.0)
-_STREAM_COUNTERS = ("read", "accepted", "dead", "duplicate")
+#: The last three are those of tables.
+_STREAM_COUNTERS = ("read", "accepted", "dead", "duplicate", "upserts", "deletes", "ignored")
 _VIEW_COUNTERS = ("seen", "skipped", "dead", "matched", "pairs", "folded", "late")
 
 Json = Mapping[str, Any]
@@ -105,7 +106,8 @@ def _streams(status: Json) -> Iterator[Metric]:
             behind_us = status["taken_us"] - stream["watermark_us"]
             delay.add_metric([stream["name"]], behind_us / 1_000_000)
         for name, family in counted.items():
-            family.add_metric([stream["name"]], stream["counters"][name])
+            if name in stream["counters"]:
+                family.add_metric([stream["name"]], stream["counters"][name])
     yield from (lag, delay, *counted.values())
 
 

@@ -21,6 +21,8 @@ from headrace.store.duckdb.exporting import EXPORTED_ERRORS, LEDGER, NAME
 from headrace.store.duckdb.schema import SCHEMA_VERSION
 from headrace.store.duckdb.snapshot import DuckDBSnapshot
 from headrace.store.duckdb.tables.comparing import compare_states, is_exact
+from headrace.store.duckdb.tables.names import physical, quote
+from headrace.store.duckdb.tables.reading import live
 from headrace.wording import counted
 
 __all__ = ["Compared", "Exported", "OpenExport", "opening_exports"]
@@ -76,6 +78,36 @@ class Exported:
                 f"{theirs.rows:,}: a key stands twice"
             ]
         return Compared(ours.rows, differences)
+
+    def compare_shown(self, table: Table, replayed: Path) -> Compared:
+        """Compare the rows that readers of the exported table see with those of another export.
+
+        What is behind them is not compared: which changes a row had before, and rows that are gone.
+        """
+        assert self._rows is not None
+        name, rows = self._rows
+        assert name == table.name
+        shown = live(table).select
+        outputs = ", ".join(quote(output.name) for output in table.outputs)
+        run = self._connection.execute
+        with translated(), self._tables("ours", "theirs"):
+            for relation, reader in (("ours", rows), ("theirs", _rows_of(replayed, name))):
+                _load(self._connection, physical(name), reader)
+                run(f"CREATE TEMP TABLE {relation} AS SELECT {outputs} FROM ({shown})")
+                run(f"DROP TABLE {physical(name)}")
+            differences = []
+            for sentence, one, other in (
+                ("has a row that the log does not make", "ours", "theirs"),
+                ("lacks a row that the log makes", "theirs", "ours"),
+            ):
+                apart = run(
+                    f"SELECT CAST(e AS VARCHAR) FROM (FROM {one} EXCEPT ALL FROM {other}) e "
+                    f"ORDER BY 1"
+                ).fetchmany(_NAMED)
+                differences += [
+                    f"table {table.view}: the table {sentence}: {row}" for (row,) in apart
+                ]
+            return Compared(self._count("SELECT count(*) FROM ours"), differences)
 
     def compare_errors(self, table: Table, replayed: Path) -> Compared:
         """Compare the errors of the exported table with those of another export."""

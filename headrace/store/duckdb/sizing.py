@@ -3,11 +3,12 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias
 
+from headrace.model.tables import GREATEST_PARTITION_CALL, LEAST_PARTITION_CALL
 from headrace.plan.tables import ERRORS
 from headrace.store.duckdb.public import VALUE_BYTES
 from headrace.store.duckdb.tables.names import physical, quote
 
-__all__ = ["count_errors", "count_state", "estimate_bytes"]
+__all__ = ["count_errors", "count_scattered", "count_state", "estimate_bytes"]
 
 _SAMPLE_ROWS = 1_000
 
@@ -30,6 +31,17 @@ def count_errors(fetch: Fetch, tables: Collection[str]) -> dict[str, int]:
         wanted[name]: int(fetch(f"SELECT count(*) FROM {physical(name)}")[0][0])
         for (name,) in views
         if name in wanted
+    }
+
+
+def count_scattered(fetch: Fetch, tables: Collection[str]) -> dict[str, int]:
+    """Return of some tables how many keys have changes in several partitions, by table."""
+    there = {version for _, version, _ in _physical_tables(fetch)} if tables else set()
+    least, greatest = (f"a{call}_0" for call in (LEAST_PARTITION_CALL, GREATEST_PARTITION_CALL))
+    return {
+        name: int(fetch(f"SELECT count(*) FROM {physical(name)} WHERE {least} <> {greatest}")[0][0])
+        for name in tables
+        if name in there
     }
 
 

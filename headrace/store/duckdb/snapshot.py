@@ -67,7 +67,12 @@ from headrace.store.duckdb.exporting import write_export
 from headrace.store.duckdb.file import PAUSES_SECONDS
 from headrace.store.duckdb.public import least_bytes, open_rows, read_public
 from headrace.store.duckdb.query import read_query
-from headrace.store.duckdb.sizing import count_errors, count_state, estimate_bytes
+from headrace.store.duckdb.sizing import (
+    count_errors,
+    count_scattered,
+    count_state,
+    estimate_bytes,
+)
 from headrace.store.duckdb.standing import Looked, Standings, read_standing
 from headrace.store.duckdb.tables.cutting import day_start
 from headrace.store.duckdb.tables.names import errors_of, physical, quote
@@ -458,6 +463,10 @@ class DuckDBSnapshot:
     def error_rows(self, tables: Collection[str]) -> dict[str, int]:
         """Return how many rows the errors have of some versions, by the names of their tables."""
         return count_errors(self._fetch, tables)
+
+    def scattered_keys(self, tables: Collection[str]) -> dict[str, int]:
+        """Return of some tables how many keys have changes in several partitions, by table."""
+        return count_scattered(self._fetch, tables)
 
     def state_bytes(self) -> dict[str, int]:
         """Return about how many bytes the rows hold, before the store compresses them."""

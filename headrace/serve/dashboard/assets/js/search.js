@@ -10,7 +10,7 @@ const candidates = () => {
   const known = live.definitions;
   if (known === null) return [];
   const of = (kind, entries) => entries.map((each) => ({ kind, name: each.name }));
-  return [...of("view", known.views), ...of("stream", known.streams), ...of("sink", known.sinks), ...of("topic", [...new Set(known.streams.map((each) => each.topic))].map((name) => ({ name })))];
+  return [...of("view", known.views), ...of("stream", known.streams.filter((each) => each.kind !== "table")), ...of("sink", known.sinks), ...of("topic", [...new Set(known.streams.map((each) => each.topic))].map((name) => ({ name })))];
 };
 
 const find = (text) => {

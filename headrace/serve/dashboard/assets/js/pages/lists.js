@@ -14,6 +14,8 @@ const rateText = (value) => (row) => {
   const found = value(row);
   return found === null ? "–" : `${rate(found)[0]}/s`;
 };
+/** What a table puts aside is counted as its changes are. */
+const changesOf = (row) => (row.kind === "table" ? live.status.streams.find((each) => each.name === row.name && each.unit === row.unit) : null) ?? row;
 const counterOf = (name) => (row) => row.counters[name] ?? 0;
 /** A counter that grows stands out, and so does the reason to look. */
 const alarming = (kind, counter, tone) => (row) => ((live.growth(ownerOf(kind, row), counter) ?? 0) > 0 ? tone : "");
@@ -39,6 +41,7 @@ const STREAM_COLUMNS = [
 
 const VIEW_COLUMNS = [
   nameColumn("view"),
+  { name: "kind", label: "Kind", text: (row) => row.kind },
   stateColumn,
   number("rate", "Sees", perSecond("view", "seen"), rateText(perSecond("view", "seen"))),
   number("lag", "Lag, records", (row) => row.lag_records),
@@ -46,7 +49,7 @@ const VIEW_COLUMNS = [
   number("bytes", "About", (row) => row.state_bytes_estimate, (row) => bytes(row.state_bytes_estimate)),
   behindColumn,
   number("late", "Late", counterOf("late"), undefined, { tone: alarming("view", "late", "warn") }),
-  number("dead", "Dead", counterOf("dead"), undefined, { tone: alarming("view", "dead", "bad") }),
+  number("dead", "Dead", (row) => changesOf(row).counters.dead ?? 0, undefined, { tone: (row) => alarming(row.kind === "table" ? "stream" : "view", "dead", "bad")(changesOf(row)) }),
   number("errors", "Errors", (row) => row.error_rows ?? 0, (row) => (row.error_rows === null ? "–" : short(row.error_rows)), { tone: (row) => (row.error_rows ? "warn" : "") }),
   { name: "inputs", label: "Reads from", text: (row) => row.inputs.join(", ") },
 ];
@@ -66,7 +69,7 @@ const definitionTable = (kind, columns, entries) => ({ caption, limit = Infinity
   };
 };
 
-export const streamTable = definitionTable("stream", STREAM_COLUMNS, () => live.status.streams);
+export const streamTable = definitionTable("stream", STREAM_COLUMNS, () => live.status.streams.filter((each) => each.kind !== "table"));
 export const viewTable = definitionTable("view", VIEW_COLUMNS, () => live.status.views);
 
 const listPage = (title, makeTable) => ({ main, scope, params }) => {

@@ -37,11 +37,13 @@ const engineFacts = (status) => {
     ["Running", engine ? startedText(engine.started, status.taken_us) : "no engine runs"],
     ["Process", engine && `pid ${engine.pid}${engine.watches ? ", watches the definitions" : ""}`],
     ["Commit", h("span", { data: { testid: "commit" } }, count(status.commit))],
-    ["Holds", `${counted(status.streams.length, "stream")}, ${counted(status.views.length, "view")}, ${counted(status.sinks.length, "sink")}`],
+    ["Holds", `${counted(kinds(status.streams, "stream"), "stream")}, ${counted(kinds(status.views, "table"), "table")}, ${counted(status.views.length - kinds(status.views, "table"), "view")}, ${counted(status.sinks.length, "sink")}`],
     ["State", `${counted(state, "row")}, about ${bytes(size)}`],
     ["Serves", serving && `${counted(serving.subscribers ?? 0, "subscriber")}, ${counted(serving.queries ?? 0, "query", "queries")} under way`],
   ];
 };
+
+const kinds = (entries, kind) => entries.filter((each) => each.kind === kind).length;
 
 const startedText = (started, nowUs) => {
   const at = Date.parse(started);
