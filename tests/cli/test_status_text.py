@@ -330,6 +330,22 @@ def test_a_table_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     found = replace(STATUS, streams=(stream,), views=(view,), warnings=())
     lines = shown(capsys, summary(json_of(found), width=80)).split("\n")
     head = next(at for at, line in enumerate(lines) if line.startswith("table"))
-    assert lines[head].split() == "table state lag keys upserts deletes ignored dead".split()
-    assert lines[head + 2].split()[:1] + lines[head + 2].split()[3:] == "cards 4 5 2 1 1".split()
+    assert lines[head].split() == [
+        "table",
+        "state",
+        "lag",
+        "keys",
+        "upserts",
+        "deletes",
+        "ignored",
+        "dead",
+    ]
+    assert lines[head + 2].split()[:1] + lines[head + 2].split()[3:] == [
+        "cards",
+        "4",
+        "5",
+        "2",
+        "1",
+        "1",
+    ]
     assert not any(line.startswith(("stream ", "view ")) for line in lines)
