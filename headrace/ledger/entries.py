@@ -286,3 +286,5 @@ class Commit:
     manifests: Mapping[Operator, Manifest] = field(default_factory=dict)
     watermarks: Mapping[Owner, int] = field(default_factory=dict)
     written: tuple[Written, ...] = ()
+    #: Tables whose rows are gone, by partition: those of changes up to that offset.
+    truncates: Mapping[Table, Mapping[int, int]] = field(default_factory=dict)

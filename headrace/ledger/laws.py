@@ -1,7 +1,7 @@
 """The laws of promise 2: nothing is lost in silence.
 
 - For every stream: `read = accepted + dead + duplicate`.
-  For every table: `read = upserts + deletes + ignored + dead`, of the records of its changes.
+  For every table, of its changes: `read = upserts + deletes + truncates + ignored + dead`.
 - For every view: `seen = skipped + dead + matched`, and `pairs = folded + late`. Those before count
   records; these count pairs of a record and a window around it, at least one for every record that
   matched (where windows do not overlap, and without windows, just one). `corrected` are those of
@@ -36,6 +36,7 @@ STREAM_COUNTERS = ("read", "accepted", "dead", "duplicate", "unguarded")
 CHANGE_COUNTERS = {
     Operation.UPSERT: "upserts",
     Operation.DELETE: "deletes",
+    Operation.TRUNCATE: "truncates",
     Operation.IGNORE: "ignored",
 }
 VIEW_COUNTERS = ("seen", "skipped", "dead", "matched", "pairs", "folded", "late", "corrected")

@@ -109,6 +109,8 @@ def _write_stream(stream: Stream) -> dict[str, Any]:
         ],
         primary_key=list(stream.primary_key),
         key_from=None if stream.key_from == "key" else stream.key_from,
+        decimal_format=stream.decimal_format,
+        source_table=stream.source_table,
     )
 
 
@@ -132,6 +134,8 @@ def _read_stream(form: Form) -> Stream:
         computed=form.many("computed", _read_computed),
         primary_key=form.texts("primary_key"),
         key_from=form.optional_text("key_from") or "key",
+        decimal_format=form.optional_text("decimal_format"),
+        source_table=form.optional_text("source_table"),
     )
 
 

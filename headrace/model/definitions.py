@@ -10,7 +10,8 @@ from headrace.errors import Location
 from headrace.model.graph import readers_of, streams_of, walk, window_of
 from headrace.model.nodes import ARRIVAL, Changelog, Node
 from headrace.model.scalars import Scalar
-from headrace.schema.codec import CHANGE_COLUMNS, Encoding
+from headrace.schema.codec import Encoding
+from headrace.schema.formats import change_columns
 from headrace.schema.json_places import show_place
 from headrace.schema.json_values import unit_of
 from headrace.schema.types import Column, DataType
@@ -72,6 +73,8 @@ class Stream:
     #: Of a table: its records are changes, and the newest of a primary key is a row of the table.
     primary_key: tuple[str, ...] = ()
     key_from: str = "key"  # or "value": the part of a record that has the primary key
+    decimal_format: str | None = None  # what texts of DECIMAL are, where no schema says it
+    source_table: str | None = None  # whose changes count; None: all do
     sql: str = ""  # the statement as written, for people
     location: Location = field(default=Location("", 1, 1), compare=False)
 
@@ -79,7 +82,13 @@ class Stream:
     def encoding(self) -> Encoding:
         """How its records are written."""
         return Encoding(
-            self.format, self.columns, self.timestamp_format, self.primary_key, self.key_from
+            self.format,
+            self.columns,
+            self.timestamp_format,
+            self.primary_key,
+            self.key_from,
+            self.decimal_format,
+            self.source_table,
         )
 
     @property
@@ -111,8 +120,7 @@ class Stream:
         Those of a table have what a change says of itself besides.
         """
         computed = (Column(each.name, each.type, False) for each in self.eager if each.type)
-        change = CHANGE_COLUMNS.items() if self.primary_key else ()
-        return (*self.columns, *computed, *(Column(name, type) for name, type in change))
+        return (*self.columns, *computed, *change_columns(self.encoding))
 
     @property
     def time_read(self) -> tuple[str, str | None] | None:

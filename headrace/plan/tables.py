@@ -136,6 +136,9 @@ class Table:
     A row on which an output or `having` fails is no row of the view. It is one of the relation
     `errors_name` instead: the columns of `key`, and why.
 
+    `newest` is the state of a table's newest changes: where it stands is its field `tiebreak`, and
+    whether the row is gone its field `value.gone`, which a truncation sets.
+
     With a `target` there is no such table: its rows are written to a topic, each once.
     """
 
@@ -154,6 +157,7 @@ class Table:
     children: tuple["Table", ...] = ()
     target: Target | None = None
     evaluated: tuple[Evaluated, ...] = ()
+    newest: str | None = None
 
     @property
     def name(self) -> str:

@@ -97,9 +97,16 @@ from headrace.reference.relations import (
 )
 from headrace.reference.scalars import Scalars
 from headrace.reference.streams import Readable, Record, StreamRead, read_stream, split_duplicates
-from headrace.schema.codec import DELETED
+from headrace.schema.codec import Operation
 
 __all__ = ["Answer", "Record", "answer"]
+
+_CHANGES = {
+    Operation.UPSERT: "upserts",
+    Operation.DELETE: "deletes",
+    Operation.TRUNCATE: "truncates",
+    Operation.IGNORE: "ignored",
+}
 
 
 @dataclass
@@ -146,7 +153,8 @@ def _answer_stream(result: Answer, read: StreamRead) -> None:
         accepted, duplicates = split_duplicates(accepted, stream.unique, stream.unique_within_us)
     result.dead[stream.name] = [*sorted(read.dead)]
     result.duplicates[stream.name] = [*sorted(record.place for record in duplicates)]
-    unguarded = sum(each.record.arrival_us is None for each in read.readable)
+    records = [each for each in read.readable if not each.is_second]
+    unguarded = sum(each.record.arrival_us is None for each in records)
     result.counters[stream.name] = {
         "read": len(read.readable) + len(read.dead),
         "accepted": len(accepted),
@@ -155,12 +163,12 @@ def _answer_stream(result: Answer, read: StreamRead) -> None:
         "unguarded": 0 if stream.event_time is None else unguarded,
     }
     if stream.primary_key:
-        deletes = sum(each.values[DELETED] is True for each in read.readable)
+        done = read.operations
         result.counters[stream.name] |= {
-            "read": len(read.readable) + len(read.dead) + read.ignored,
-            "upserts": len(read.readable) - deletes,
-            "deletes": deletes,
-            "ignored": read.ignored,
+            "read": done.total() + len(read.dead),
+            "accepted": done[Operation.UPSERT] + done[Operation.DELETE],
+            **{name: done[operation] for operation, name in _CHANGES.items()},
+            "unguarded": 0 if stream.event_time is None else unguarded,
         }
 
 

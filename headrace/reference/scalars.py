@@ -19,6 +19,7 @@ import pyarrow as pa
 from sqlglot import exp, parse_one
 
 from headrace.model.scalars import Scalar, escape_braces
+from headrace.schema.codec import UNSENT
 from headrace.scratch import connect
 
 __all__ = ["Failed", "Scalars", "Values", "calls_over"]
@@ -144,7 +145,9 @@ def _to_duckdb(expression: str) -> str:
     # From the leaves up, because a division is replaced by text that holds its operands.
     for node in reversed(list(tree.walk())):
         is_named = isinstance(node, exp.Anonymous) and node.name.lower() in _OTHERWISE_BY_NAME
-        if isinstance(node, _OTHERWISE) or is_named or _is_otherwise(node):
+        # An array with a null in it is told apart by Spark; that of names has none.
+        is_known = isinstance(node, exp.ArrayContains) and node.this.name == UNSENT
+        if (isinstance(node, _OTHERWISE) and not is_known) or is_named or _is_otherwise(node):
             raise NotImplementedError(f"the reference does not know {node.sql(dialect='spark')}")
         if isinstance(node, exp.TryCast) and not node.args.get("safe"):
             # sqlglot takes Spark's CAST for one that gives null, as it does without ANSI.

@@ -1,8 +1,9 @@
 """Reading streams: every record of a topic, readable or dead, with its clock and its watermark."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from headrace.reference.clocks import Marker, PartitionClock
 from headrace.reference.duplicates import Memory
 from headrace.reference.scalars import Failed, Scalars
 from headrace.reference.windows import to_datetime, to_us
-from headrace.schema.codec import Operation
+from headrace.schema.codec import DELETED, TRUNCATE_HEADER, Change, Operation
 from headrace.schema.formats import decode_record
 from headrace.schema.json_text import Dead
 
@@ -28,9 +29,6 @@ __all__ = [
     "read_stream",
     "split_duplicates",
 ]
-
-#: In place of the values of a record without effect.
-_IGNORED: dict[str, object] = {}
 
 Coordinates = tuple[str, int, int]  # topic, partition, offset
 Time = float  # microseconds since 1970, or minus infinity; whole numbers stay exact as int
@@ -60,6 +58,7 @@ class Readable(NamedTuple):
     watermark: Time
     clock: Time
     clock_after: Time
+    is_second: bool = False  # of a record that has two rows
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class StreamRead:
     readable: list[Readable]
     dead: list[Coordinates]
     watermark: Time
-    ignored: int = 0  # records of a table without effect, by their form
+    operations: Counter[Operation] = field(default_factory=Counter)  # of a table's records
 
 
 def read_stream(
@@ -82,44 +81,60 @@ def read_stream(
     readable: list[Readable] = []
     dead: list[Coordinates] = []
     watermarks: list[Time] = []
-    ignored = 0
+    operations: Counter[Operation] = Counter()
+    several = sum(partition.topic == stream.topic for partition in records) > 1
     for partition in sorted(records):
         if partition.topic != stream.topic:
             continue
         clock = PartitionClock(stream, partition, markers)
-        for record, values in _values_of(stream, records[partition]):
+        truncated = -1
+        begun = len(readable)
+        for record, change in _changes_of(stream, records[partition], several=several):
             clock.reach(record.offset)
             place = (partition.topic, partition.number, record.offset)
-            if values is None:
+            if change is None:
                 dead.append(place)
-            elif values is _IGNORED:
-                ignored += 1
-            else:
-                readable.append(_read(stream, clock, place, record, values))
+                continue
+            operations[change.operation] += 1
+            if change.operation is Operation.TRUNCATE:
+                truncated = record.offset
+            elif change.operation is not Operation.IGNORE:
+                read = _read(stream, clock, place, record, change.values)
+                readable.append(read)
+                if change.moved is not None:
+                    readable.append(read._replace(values=change.moved, is_second=True))
+        # What was there before a truncation is gone.
+        for at in range(begun, len(readable)):
+            if readable[at].record.offset <= truncated:
+                values = readable[at].values | {DELETED: True}
+                readable[at] = readable[at]._replace(values=values)
         clock.reach(math.inf)
         watermarks.append(clock.watermark)
-    return StreamRead(stream, readable, dead, min(watermarks, default=-math.inf), ignored)
+    return StreamRead(stream, readable, dead, min(watermarks, default=-math.inf), operations)
 
 
-def _values_of(
-    stream: Stream, records: Sequence[Record]
-) -> list[tuple[Record, dict[str, object] | None]]:
-    """Return the values of each record with its event time and unique id; None: it is dead."""
-    found: list[dict[str, object] | None] = []
+def _changes_of(
+    stream: Stream, records: Sequence[Record], *, several: bool
+) -> list[tuple[Record, Change | None]]:
+    """Return what each record says, with its event time and unique id; None: it is dead.
+
+    `several`: the topic has more than one partition.
+    """
+    found: list[Change | None] = []
     for record in records:
         try:
             change = decode_record(stream.encoding, record.key, record.value)
         except Dead:
             found.append(None)
             continue
-        if change.operation is Operation.IGNORE:
-            found.append(_IGNORED)
+        told = [name for name, _ in record.headers]
+        if change.operation is Operation.TRUNCATE and several and TRUNCATE_HEADER not in told:
+            found.append(None)
             continue
-        values = change.values
         if stream.event_time == ARRIVAL:
-            values[ARRIVAL] = _log_time(record)
-        found.append(values)
-    decoded = [values for values in found if values is not None]
+            change.values[ARRIVAL] = _log_time(record)
+        found.append(change)
+    decoded = [change.values for change in found if change is not None]
     if stream.eager and decoded:
         schema = pa.schema([(column.name, column.type.arrow) for column in stream.columns])
         rows = pa.Table.from_pylist(decoded, schema=schema)
@@ -131,8 +146,8 @@ def _values_of(
     optional = () if stream.primary_key else (stream.event_time, stream.unique)
     needed = [name for name in optional if name is not None]
     readable = (
-        None if values is None or any(values[name] is None for name in needed) else values
-        for values in found
+        None if each is None or any(each.values[name] is None for name in needed) else each
+        for each in found
     )
     return list(zip(records, readable, strict=True))
 

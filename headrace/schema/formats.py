@@ -3,12 +3,30 @@
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from headrace.schema.codec import Change, Codec, Encoding, Operation
+from headrace.schema.codec import (
+    CHANGE_COLUMNS,
+    DELETED,
+    UNSENT,
+    Change,
+    Codec,
+    Encoding,
+    Operation,
+)
+from headrace.schema.debezium import can_be_unsent, decode_debezium
+from headrace.schema.debezium_fast import DebeziumCodec
 from headrace.schema.json import JsonCodec
 from headrace.schema.json_strict import decode_strict
+from headrace.schema.types import Column
 from headrace.schema.upsert import UpsertCodec, decode_upsert
 
-__all__ = ["STREAM_FORMATS", "TABLE_FORMATS", "decode_record", "make_codec"]
+__all__ = [
+    "STREAM_FORMATS",
+    "TABLE_FORMATS",
+    "change_columns",
+    "decode_record",
+    "make_codec",
+    "unsent_columns",
+]
 
 
 class _Format(NamedTuple):
@@ -24,10 +42,29 @@ def _decode_json(encoding: Encoding, _: bytes | None, value: bytes | None) -> Ch
 _FORMATS = {
     "json": _Format(JsonCodec, _decode_json),
     "upsert": _Format(UpsertCodec, decode_upsert),
+    "debezium": _Format(DebeziumCodec, decode_debezium),
 }
 #: What WITH (format = '...') may say of a stream, and of a table.
 STREAM_FORMATS = ("json",)
-TABLE_FORMATS = ("upsert",)
+TABLE_FORMATS = ("upsert", "debezium")
+
+
+def change_columns(encoding: Encoding) -> tuple[Column, ...]:
+    """Return the columns that rows of changes have besides those that are declared."""
+    names = [DELETED] if encoding.key else []
+    names += [UNSENT] if encoding.format == "debezium" and names else []
+    return tuple(Column(name, CHANGE_COLUMNS[name]) for name in names)
+
+
+def unsent_columns(encoding: Encoding) -> tuple[str, ...]:
+    """Return the columns whose values a change may leave as they were."""
+    if encoding.format != "debezium":
+        return ()
+    return tuple(
+        each.name
+        for each in encoding.columns
+        if each.name not in encoding.key and can_be_unsent(each)
+    )
 
 
 def make_codec(encoding: Encoding, wanted: Collection[str] | None = None) -> Codec:

@@ -18,12 +18,14 @@ from headrace.schema.json_text import Dead, Number, show, write_text
 from headrace.schema.types import Column, DataType
 from headrace.wording import counted
 
-__all__ = ["TIMESTAMP_UNITS", "Convert", "make_converter", "unit_of"]
+__all__ = ["TIMESTAMP_UNITS", "Convert", "is_number", "make_converter", "unit_of"]
 
 Convert = Callable[[object], object]
 
 # The power of ten that makes microseconds of each `timestamp_format`.
 TIMESTAMP_UNITS = {"seconds": 6, "millis": 3, "micros": 0}
+#: That of nanoseconds, which no definition names: envelopes with a schema do.
+_NANOS = {"nanos": -3}
 
 _NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
@@ -56,7 +58,7 @@ class Exact(NamedTuple):
 
     def times_ten_to(self, power: int) -> int:
         """Return the number times a power of ten that makes it whole."""
-        assert self.exponent + power >= 0
+        assert self.exponent + power >= 0 or not self.digits
         return int(f"{self.sign}{self.digits or '0'}{'0' * (self.exponent + power)}")
 
 
@@ -75,7 +77,7 @@ def make_converter(type: DataType, timestamp_format: str | None) -> Convert:
         bits = _INTEGER_BITS[type.kind]
         return lambda value: _to_integer(value, type.kind, bits)
     if type.kind == "TIMESTAMP" and timestamp_format is not None:
-        unit = TIMESTAMP_UNITS[timestamp_format]
+        unit = (TIMESTAMP_UNITS | _NANOS)[timestamp_format]
         return lambda value: _to_timestamp_since_1970(value, timestamp_format, unit)
     if type.kind == "ARRAY":
         return _make_array_converter(type, timestamp_format)
@@ -86,10 +88,15 @@ def make_converter(type: DataType, timestamp_format: str | None) -> Convert:
     return _SCALARS[type.kind]
 
 
+def is_number(value: object) -> bool:
+    """Whether a parsed value is a number, or a text that reads as one."""
+    return type(value) is Number or (type(value) is str and _NUMBER.fullmatch(value) is not None)
+
+
 def _read_number(value: object, wanted: str) -> str:
     # Numeric text follows the grammar of JSON numbers too: what a number may not look like, text
     # may not either.
-    if type(value) is Number or (type(value) is str and _NUMBER.fullmatch(value)):
+    if is_number(value):
         return str(value)
     raise Dead(f"{show(value)} is not {wanted}")
 
@@ -206,7 +213,7 @@ def _to_timestamp(value: object) -> datetime:
 
 def _to_timestamp_since_1970(value: object, unit_name: str, unit: int) -> datetime:
     number = _read_exact(value, f"a number of {unit_name} since 1970")
-    if number.decimals > unit:
+    if number.digits and -number.exponent > unit:
         raise Dead(f"{show(value)} {unit_name} is not a whole number of microseconds")
     if number.whole_digits + unit <= 18:
         micros = number.times_ten_to(unit)

@@ -25,6 +25,10 @@ def with_primary_key(stream: Stream, body: Body, options: Mapping[str, Option]) 
         format=stream.format if "format" in options else "upsert",
         primary_key=tuple(key),
         key_from=options["key_from"].text.lower() if "key_from" in options else "key",
+        decimal_format=None
+        if "decimal_format" not in options
+        else options["decimal_format"].text.lower(),
+        source_table=options["source_table"].text if "source_table" in options else None,
     )
 
 

@@ -21,7 +21,10 @@ from headrace.sql.unique import UNIQUE_OPTIONS, with_unique
 __all__ = ["STREAM_OPTIONS", "TABLE_OPTIONS", "read_stream"]
 
 STREAM_OPTIONS = ("topic", "format", "key", "timestamp_format", "idle_timeout", *UNIQUE_OPTIONS)
-TABLE_OPTIONS = ("topic", "format", "key_from", "timestamp_format", "idle_timeout")
+TABLE_OPTIONS = (
+    *("topic", "format", "key_from", "timestamp_format", "decimal_format", "source_table"),
+    "idle_timeout",
+)
 
 
 def read_stream(

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headrace.engine.gears.changes import TopicFacts
 from headrace.engine.turn.emitting import NEVER_US
 from headrace.engine.turn.outset import Outset
 from headrace.engine.turn.planning import Planner
@@ -93,7 +94,7 @@ class Desk:
         progress, summaries = dict(outset.progress), []
         for _, range in planned.ranges:
             decoder = make_decoder(source.stream, frozenset({"ts"}), None)
-            stamper = outset.stamper(source.stream, range, decoder)
+            stamper = outset.stamper(source.stream, range, decoder, facts=TopicFacts())
             table = pa.Table.from_batches(self.log.read(range))
             stamper.stamp(table, stamper.accept(table, decoder.decode(table)))
             summaries.append(stamper.summary())

@@ -65,7 +65,7 @@ def test_the_newest_change_of_a_key_is_its_row() -> None:
         h.turn()
         assert rows(h)["b"] == (None, "basic", None)
         assert h.counters("cards") == {
-            **dict.fromkeys(("dead", "duplicate", "unguarded", "ignored"), 0),
+            **dict.fromkeys(("dead", "duplicate", "unguarded", "ignored", "truncates"), 0),
             "read": 7,
             "accepted": 7,
             "upserts": 5,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from headrace.engine.gears.changes import TopicFacts
 from headrace.engine.gears.folding import (
     Outcome,
     fold_frame,
@@ -132,9 +133,10 @@ class LongGear:
             duplicates |= stepped.duplicates if operator.name == name else {}
         # Other views' threads may do the same, and a decoder serves one thread at a time.
         decoder = make_decoder(fold.stream, self._reads[name].columns, work.spark)
+        facts = TopicFacts.of(work.log, fold.stream)
         for range in work.ranges(name):
             here = duplicates.get(range.partition.number, NO_OFFSETS)
-            stamper = work.outset.stamper(fold.stream, range, decoder, duplicates=here)
+            stamper = work.outset.stamper(fold.stream, range, decoder, duplicates=here, facts=facts)
             for batch in work.records(fold.stream, range):
                 decoded = stamper.accept(batch, decoder.decode(batch))
                 rows = pa.Table.from_batches([stamper.stamp(batch, decoded)])

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from headrace.engine.gears.changes import NO_FACTS, TopicFacts
 from headrace.engine.gears.computing import RowShape, compute, include, sources
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.gears.stamping import failure, gather, raise_failure
@@ -42,6 +43,7 @@ class Assignment:
     clock: Clock
     marks: tuple[Mark, ...] = ()
     duplicates: OffsetSet = NO_OFFSETS
+    facts: TopicFacts = NO_FACTS
 
 
 #: Records in offset order, and what became of them. LogError, Unreachable: they cannot be read.

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from headrace.engine.gears.changes import TopicFacts
 from headrace.engine.gears.folding import (
     Outcome,
     RunFold,
@@ -61,9 +62,9 @@ class ShortGear:
             # may be none: offsets that a log leaves out are read as well.
             read_of = [batch.select(decoder.reads) for batch in (RECORDS.empty_table(), *batches)]
             decoded = decoder.decode(pa.concat_tables(read_of))
-            start = 0
+            start, facts = 0, TopicFacts.of(work.log, each.stream)
             for range, found in read:
-                stamper = work.outset.stamper(each.stream, range, decoder)
+                stamper = work.outset.stamper(each.stream, range, decoder, facts=facts)
                 parts = []
                 for batch in found:
                     part = decoded.slice(start, batch.num_rows)

@@ -17,6 +17,7 @@ from itertools import pairwise
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from headrace.engine.gears.changes import TopicFacts
 from headrace.engine.gears.computing import RowShape
 from headrace.engine.gears.reading import Assignment, Batches, run_tasks
 from headrace.engine.gears.stamping import Shaped, Stamper, Summary, failure, input_schema
@@ -51,6 +52,7 @@ def assign(
     cores = session.sparkContext.defaultParallelism
     compacted = log.topic(stream.topic).settings.compact
     extents = log.extents(stream.topic)
+    facts = TopicFacts.of(log, stream)
     assignments: list[Assignment] = []
     for range in ranges:
         whole = not compacted and extents[range.partition].first_offset == 0
@@ -71,7 +73,7 @@ def assign(
         for start, end in pairwise([*starts, range.end]):
             part = Range(range.partition, start, end)
             assignments.append(_assignment(log, part, starts[start], marks))
-    return assignments
+    return [replace(each, facts=facts) for each in assignments]
 
 
 def _assignment(log: Log, range: Range, clock: Clock, marks: Sequence[Mark]) -> Assignment:
@@ -179,4 +181,5 @@ def make_stamper(stream: Stream, assignment: Assignment, decoder: Shaped) -> Sta
         decoder,
         marks=assignment.marks,
         duplicates=assignment.duplicates,
+        facts=assignment.facts,
     )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace import errors
+from headrace.engine.gears.changes import NO_FACTS, TopicFacts, bury_unfit, truncating
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.errors import HeadraceError
 from headrace.log.base import PRODUCED, Partition, Range
@@ -133,6 +134,8 @@ class Summary:
     lateness: Mapping[int, int] = field(default_factory=dict)  # bucket to records, if it is learnt
     newest_arrival_us: int | None = None  # None: no record, or the log stamped none
     operations: Mapping[Operation, int] = field(default_factory=dict)  # of a table's records
+    moved: int = 0  # records that are two rows: of a key, and of the one that the row had before
+    truncated: int | None = None  # the offset of the last record that truncates a table
 
     def to_bytes(self) -> bytes:
         """Return the summary as bytes, to travel through Spark."""
@@ -143,7 +146,14 @@ class Summary:
         table = table.replace_schema_metadata(
             {
                 "summary": json.dumps(
-                    [*head, [*self.lateness.items()], [*self.operations.items()], *self.end]
+                    [
+                        *head,
+                        [*self.lateness.items()],
+                        [*self.operations.items()],
+                        self.moved,
+                        self.truncated,
+                        *self.end,
+                    ]
                 )
             }
         )
@@ -160,12 +170,15 @@ class Summary:
         head = json.loads(table.schema.metadata[b"summary"])
         stream, topic, partition, start, end = head[:5]
         read, accepted, duplicate, unguarded, newest_us, lateness, operations = head[5:12]
+        moved, truncated = head[12:14]
         dead = SideRecords(table["offset"].combine_chunks(), table["reason"].combine_chunks())
         range = Range(Partition(topic, partition), start, end)
         counts = read, accepted, duplicate, unguarded
         done = {Operation(each): count for each, count in operations}
-        end = Clock(*head[12:])
-        return Summary(stream, range, *counts, dead, end, dict(lateness), newest_us, done)
+        end = Clock(*head[14:])
+        return Summary(
+            stream, range, *counts, dead, end, dict(lateness), newest_us, done, moved, truncated
+        )
 
 
 def raise_failure(told: pa.Table) -> None:
@@ -209,8 +222,10 @@ class Stamper:
         duplicates: OffsetSet = NO_OFFSETS,
         counts_lateness: bool | None = None,
         on_stamped: Callable[[Micros, Micros, Micros], None] | None = None,
+        facts: TopicFacts = NO_FACTS,
     ) -> None:
         self.stream = stream
+        self._facts = facts
         self._on_stamped = on_stamped
         self._counts_lateness = (
             stream.adaptive is not None if counts_lateness is None else counts_lateness
@@ -225,18 +240,24 @@ class Stamper:
         self._lateness = np.zeros(BUCKETS, np.int64)
         self._dead: list[SideRecords] = []
         self._operations = np.zeros(len(Operation), np.int64)
+        self._moved = 0
+        self._truncated: int | None = None
         self._schema = input_schema(decoder)
 
     def accept(self, records: pa.Table, decoded: Decoded) -> Decoded:
         """Take a batch that was decoded, and keep what is dead."""
         if self.stream.event_time == ARRIVAL:
             decoded = _bury_timeless(records, decoded)
+        if decoded.operations is not None:
+            decoded = bury_unfit(self._facts, records, decoded)
         if len(decoded.dead):
             offsets = records["offset"].take(decoded.dead).combine_chunks()
             self._dead.append(SideRecords(offsets, decoded.reasons))
         if decoded.operations is not None:
             done = decoded.operations[decoded.living]
             self._operations += np.bincount(done, minlength=len(Operation))
+            if (truncates := truncating(decoded)).any():
+                self._truncated = int(records["offset"].to_numpy()[truncates][-1])
         self._read += records.num_rows
         if (arrival_us := pc.max(records["arrival"].cast(pa.int64())).as_py()) is not None:
             self._newest_us = max(arrival_us, self._newest_us or arrival_us)
@@ -256,18 +277,34 @@ class Stamper:
         offsets = records["offset"].combine_chunks()
         stamps = [partition, offsets, watermarks, pa.nulls(count, pa.binary())]
         carried = [self._carried(records, name) for name in _CARRIED if self._carries(name)]
-        rows = pa.record_batch([*decoded.rows.columns, *carried, *stamps], schema=self._schema)
+        own = decoded.rows.slice(0, count)
+        rows = pa.record_batch([*own.columns, *carried, *stamps], schema=self._schema)
         kept = readable
         if self._duplicates.bits:
             kept = readable & ~self._duplicates.holds(offsets.to_numpy())
             self._duplicate += int(readable.sum() - kept.sum())
-        if not kept.all():
-            rows = rows.filter(pa.array(kept))
-        self._accepted += rows.num_rows
+        self._accepted += int(kept.sum())
+        rows = self._with_moved(rows, decoded, kept)
         if self.stream.event_time is not None and records["arrival"].null_count:
             unstamped = pc.is_null(records["arrival"]).to_numpy()
             self._unguarded += int((unstamped & readable).sum())
         return rows
+
+    def _with_moved(
+        self, rows: pa.RecordBatch, decoded: Decoded, kept: np.ndarray
+    ) -> pa.RecordBatch:
+        """Return the rows that are kept, and the second rows of their records behind them."""
+        whole, count = rows, rows.num_rows
+        if not kept.all():
+            rows = rows.filter(pa.array(kept))
+        here = kept[decoded.moved]
+        if not here.any():
+            return rows
+        second = decoded.rows.slice(count).filter(pa.array(here))
+        stamps = whole.take(pa.array(decoded.moved[here])).columns[second.num_columns :]
+        self._moved += second.num_rows
+        more = pa.record_batch([*second.columns, *stamps], schema=self._schema)
+        return pa.concat_batches([rows, more])
 
     def _carries(self, name: str) -> bool:
         return name in (self._decoder.wanted or ())
@@ -305,6 +342,8 @@ class Stamper:
             lateness,
             self._newest_us,
             operations if self.stream.primary_key else {},
+            self._moved,
+            self._truncated,
         )
 
     def _stamp(self, records: pa.Table, decoded: Decoded, readable: np.ndarray) -> np.ndarray:
@@ -313,6 +352,7 @@ class Stamper:
             event_times = log_times(records).cast(pa.int64())
         else:
             event_times = decoded.rows[self.stream.event_time].cast(pa.int64())
+            event_times = event_times.slice(0, records.num_rows)
         arrivals = records["arrival"].cast(pa.int64())
         times_us = pc.fill_null(event_times, NEVER).to_numpy(zero_copy_only=False)
         moves_us = moves(

@@ -116,6 +116,7 @@ class Accounts:
             manifests={} if alone else self._manifests(),
             watermarks={} if alone else self._watermarks(),
             written=tuple(self._written()),
+            truncates=dict(self._truncates()),
         )
 
     def _deltas(self) -> dict[Table, tuple[pa.Table, ...]]:
@@ -128,6 +129,16 @@ class Accounts:
             for table in fold.table.children:
                 deltas[table] = (*deltas.get(table, ()), *outcome.items.get(table, ()))
         return deltas
+
+    def _truncates(self) -> Iterable[tuple[Table, Mapping[int, int]]]:
+        """Yield the tables that were truncated: by partition, up to which offset."""
+        for fold in self._outcomes:
+            read = [s for s in self._summaries if s.stream == fold.stream.name]
+            found = {  # in offset order: the last one of a partition counts
+                s.range.partition.number: s.truncated for s in read if s.truncated is not None
+            }
+            if found and fold.table.newest is not None:
+                yield fold.table, found
 
     def _written(self) -> Iterable[Written]:
         """Yield the rows that go to topics, by the stream that their records came from."""
@@ -228,7 +239,8 @@ class Accounts:
     def _view_counters(self) -> dict[Counted, Counters]:
         counters: dict[Counted, Counters] = {}
         for fold, outcome in self._outcomes.items():
-            records = sum(s.accepted for s in self._summaries if s.stream == fold.stream.name)
+            read = [s for s in self._summaries if s.stream == fold.stream.name]
+            records = sum(s.accepted + s.moved for s in read)
             matched = outcome.records + outcome.late_throughout
             pairs = outcome.folded + outcome.late_pairs
             seen, skipped, dead = records, outcome.skipped, outcome.dead_count

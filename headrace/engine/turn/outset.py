@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from headrace.engine.gears.changes import TopicFacts
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.gears.stamping import Shaped, Stamper
 from headrace.engine.time.checkpoint import Reader
@@ -36,12 +37,15 @@ class Outset:
         decoder: Shaped,
         *,
         duplicates: OffsetSet = NO_OFFSETS,
+        facts: TopicFacts,
     ) -> Stamper:
         """Return what decodes and stamps a range of the turn, and leaves out its duplicates."""
         key = StreamPartition(stream.name, range.partition.number)
         clock = self.progress[key].clock
         marks = self.marks.get(key, ())
-        return Stamper(stream, range, clock, decoder, marks=marks, duplicates=duplicates)
+        return Stamper(
+            stream, range, clock, decoder, marks=marks, duplicates=duplicates, facts=facts
+        )
 
 
 def set_out(unit: Unit, book: MarkerBook, until: int) -> Outset:

@@ -5,6 +5,7 @@ from collections import Counter
 from headrace.model.definitions import Stream
 from headrace.model.names import closest
 from headrace.model.validate.findings import Findings
+from headrace.schema.debezium_values import DECIMAL_FORMATS
 from headrace.schema.types import Column
 
 __all__ = ["KEYS_FROM", "check_primary_key"]
@@ -25,6 +26,25 @@ def check_primary_key(findings: Findings, table: Stream) -> None:
         findings.add(f"column {at}", _column_fault(table, column))
         if count > 1:
             findings.add(f"column {at}", f"PRIMARY KEY: {name} stands twice; remove one")
+    of_envelopes = {
+        "decimal_format": table.decimal_format,
+        "source_table": table.source_table,
+    }
+    for option, value in of_envelopes.items():
+        if value is not None and table.format != "debezium":
+            fault = f"{option} is of format = 'debezium'; remove it, or write that format"
+            findings.add(option, fault)
+    if table.decimal_format not in (None, *DECIMAL_FORMATS):
+        findings.add(
+            "decimal_format",
+            f"decimal_format {table.decimal_format!r} is not known; write 'text', or 'base64' for "
+            "decimal.handling.mode = precise",
+        )
+    if table.key_from != "key" and table.format == "debezium":
+        findings.add(
+            "key_from",
+            "the key of a change event is read from the event itself; remove key_from",
+        )
     if table.key_from not in KEYS_FROM:
         findings.add(
             "key_from",
@@ -39,7 +59,7 @@ def _column_fault(table: Stream, column: Column) -> str | None:
             f"PRIMARY KEY {column.name!r}: values of {column.type.sql} cannot be compared exactly; "
             f"write {column.name} STRING or {column.name} DECIMAL(18,2)"
         )
-    if column.path and table.key_from == "key":
+    if column.path and table.key_from == "key" and table.format == "upsert":
         return (
             f"PRIMARY KEY {column.name!r}: it is read from the record's key, so FROM has no "
             "meaning here; remove it, or write key_from = 'value'"

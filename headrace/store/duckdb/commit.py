@@ -17,6 +17,7 @@ from headrace.store.duckdb.tables.names import physical
 from headrace.store.duckdb.tables.placing import placing_of
 from headrace.store.duckdb.tables.sessions import merge_sessions
 from headrace.store.duckdb.tables.statements import merge, replace_rows, replaces_rows, trim
+from headrace.store.duckdb.tables.truncating import truncate
 from headrace.store.duckdb.versions import (
     clock_row,
     set_aside,
@@ -57,6 +58,8 @@ def write_turn(
     evaluating = Evaluating(file, commit.deltas)
     for table, deltas in commit.deltas.items():
         _merge(file, table, deltas)
+    for table, truncates in commit.truncates.items():
+        file.run(truncate(table, truncates))
     evaluating.write(evaluate)
     for maker in making.makers:
         maker.close()

@@ -97,3 +97,8 @@ CREATE TABLE counts (id STRING PRIMARY KEY, n BIGINT);
 -- output: id = key_0
 -- output: n = call_0
 -- sink: s of v to counts, upsert
+
+-- case: change events; columns whose values may not be sent are states of their own
+CREATE TABLE orders (id INT PRIMARY KEY, `it's` STRING, amount DECIMAL(10,2) FROM '$.a.amount', at TIMESTAMP)
+WITH (topic = 'shop.public.orders', format = 'debezium', decimal_format = 'BASE64', source_table = 'public.orders');
+-- error: case.sql:1:1: orders is defined at streams.sql:10:1 already (streams, tables, views and sinks share their names, which are not case-sensitive); rename one

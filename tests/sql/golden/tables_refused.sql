@@ -36,14 +36,14 @@ CREATE TABLE t (id INT PRIMARY KEY) WITH (format = 'json');
 CREATE TABLE u (id INT PRIMARY KEY) WITH (format = 'avro');
 CREATE STREAM s (id INT) WITH (format = 'upsert');
 -- error: case.sql:1:52: format 'json' is that of a stream; the records of a table are changes: write format = 'upsert', where the record's key has the primary key
--- error: case.sql:2:52: format 'avro' is not built yet; write format = 'upsert'
+-- error: case.sql:2:52: format 'avro' is not built yet; write format = 'upsert' or 'debezium'
 -- error: case.sql:3:41: format 'upsert' is that of a table; write CREATE TABLE, with a PRIMARY KEY, or format = 'json' for records that are never changed
 
 -- case: options that are those of streams, or not known
 CREATE TABLE t (id INT PRIMARY KEY) WITH (unique = 'id', key_from = 'header', key = 'id');
--- error: case.sql:1:43: CREATE TABLE has no option unique; its options are topic, format, key_from, timestamp_format, idle_timeout
+-- error: case.sql:1:43: CREATE TABLE has no option unique; its options are topic, format, key_from, timestamp_format, decimal_format, source_table, idle_timeout
 -- error: case.sql:1:69: key_from 'header' is not known; write 'key', which reads the primary key from the record's key, or 'value'
--- error: case.sql:1:79: CREATE TABLE has no option key (did you mean key_from?); its options are topic, format, key_from, timestamp_format, idle_timeout
+-- error: case.sql:1:79: CREATE TABLE has no option key (did you mean key_from?); its options are topic, format, key_from, timestamp_format, decimal_format, source_table, idle_timeout
 
 -- case: computed columns, and a key that ends in another way
 CREATE TABLE t (id INT PRIMARY KEY, double AS id * 2);
@@ -76,3 +76,11 @@ CREATE TABLE t (id INT PRIMARY KEY) WITH (topic = 'bigs');
 CREATE TABLE u (id INT PRIMARY KEY) WITH (topic = 'payments.dead');
 -- error: case.sql:2:1: table t reads bigs, which big at case.sql:1:1 is written to: it would see the records later and with other watermarks; read FROM big, which has the same rows, or read the topic from another project
 -- error: case.sql:3:1: table u reads payments.dead, a side topic of this project: the records that are put aside there would come back; read it from another project
+
+-- case: options of change events, and of others
+CREATE TABLE t (id INT PRIMARY KEY) WITH (decimal_format = 'text', source_table = 'x');
+CREATE TABLE u (id INT PRIMARY KEY) WITH (format = 'debezium', decimal_format = 'hex', key_from = 'value');
+-- error: case.sql:1:60: decimal_format is of format = 'debezium'; remove it, or write that format
+-- error: case.sql:1:83: source_table is of format = 'debezium'; remove it, or write that format
+-- error: case.sql:2:81: decimal_format 'hex' is not known; write 'text', or 'base64' for decimal.handling.mode = precise
+-- error: case.sql:2:99: the key of a change event is read from the event itself; remove key_from

@@ -156,7 +156,11 @@ class ChangeKeeping:
             into = self.followed[table.view].changes
             watermarks = before_us, after_us
             maker = ChangeMaker(self._file, table, into, watermarks, number, carried[table])
-            maker.look(commit.deltas[table], may_be_near=self._may_be_near(table.view))
+            maker.look(
+                commit.deltas[table],
+                may_be_near=self._may_be_near(table.view),
+                truncates=commit.truncates.get(table, {}),
+            )
             if maker.is_crowded:
                 self._crowded[table.view] = _CROWDED_COMMITS
             making.makers.append(maker)

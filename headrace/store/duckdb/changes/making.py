@@ -12,7 +12,8 @@ carried over to the next one, which begins with them and need not read them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from headrace.store.duckdb.file import DuckDBFile
 from headrace.store.duckdb.tables.placing import NOWHERE, Near, Span, placing_of
 from headrace.store.duckdb.tables.reading import Shown, shown_at, shown_then
 from headrace.store.duckdb.tables.touching import Touched, find_touched, key_names
+from headrace.store.duckdb.tables.truncating import truncated_rows
 from headrace.time.clocks import NEVER
 from headrace.time.windows import MIN_EDGE_US
 
@@ -90,14 +92,23 @@ class ChangeMaker:
         self._before_us, self._after_us = watermarks
         self._images: _Images | None = None  # none are touched
 
-    def look(self, deltas: Sequence[pa.Table], *, may_be_near: bool = True) -> None:
+    def look(
+        self,
+        deltas: Sequence[pa.Table],
+        *,
+        may_be_near: bool = True,
+        truncates: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
         """Find the rows that the turn touches, and how they are now.
+
+        A table may be truncated: by partition, up to that offset.
 
         `may_be_near`: it is worth a try to read all rows of these times, which costs less where
         few are not touched; `is_crowded` tells if it was in vain.
         """
         placing, ends = placing_of(self.table), (self._closing(), self._leaving())
         carried, self.carried = self.carried, None
+        may_be_near = may_be_near and not truncates
         if may_be_near and (near := self._near(deltas, *ends)) is not None:
             if near == NOWHERE:
                 self.carried = carried
@@ -112,6 +123,8 @@ class ChangeMaker:
                 return
             self.is_crowded = True
         moved = [moved for each in ends if each and (moved := placing.ending(self.table, *each))]
+        if truncates:
+            moved.append(truncated_rows(self.table, truncates))
         name = f"temp.__touched_{_hex(self.table)}"
         touched = find_touched(self._file, self.table, deltas, name, moved=moved)
         kind = _Few if touched.rows <= FEW_ROWS else _InStore
