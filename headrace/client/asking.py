@@ -57,9 +57,12 @@ def append_requests(
     key: str | None,
     partition: int | None,
     idempotent: bool,
+    deletes: bool = False,
 ) -> Iterator[Request]:
     """Yield the requests that append records, each with as many as a body may have."""
     parameters = [("key", key)] if key is not None else []
+    if deletes:
+        parameters.append(("delete", "true"))
     if partition is not None:
         parameters.append(("partition", str(partition)))
     every = [records] if isinstance(records, Mapping) else records

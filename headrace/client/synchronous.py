@@ -87,6 +87,17 @@ class Client:
         )
         return merged(topic, (self._ask(request) for request in requests))
 
+    def delete(self, topic: str, keys: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Appended:
+        """Delete the rows with these primary keys from the table that reads a topic.
+
+        `client.delete("accounts", {"account": "a1"})`. It is in the log when it returns, and is
+        sent again as `append` does. UsageError: no table reads the topic, or a key is not whole.
+        """
+        requests = append_requests(
+            topic, keys, key=None, partition=None, idempotent=True, deletes=True
+        )
+        return merged(topic, (self._ask(request) for request in requests))
+
     def query(self, sql: str, *, max_rows: int | None = None) -> Answer:
         """Answer one reading statement. QueryRefused."""
         return Answer.of(self._ask(query_request(sql, max_rows)))

@@ -25,6 +25,7 @@ from headrace.log.base import Extent, Log, Partition, Range
 from headrace.log.murmur2 import partition_of
 from headrace.model.definitions import Stream
 from headrace.project.keys import KeyReader, declared_key
+from headrace.project.row_keys import RowKeyReader
 from headrace.wording import counted
 
 __all__ = ["placing_warnings"]
@@ -97,7 +98,7 @@ def _count(
     batch: pa.RecordBatch,
     numbers: npt.NDArray[np.int64],
     partitions: int,
-    reader: KeyReader | None,
+    reader: KeyReader | RowKeyReader | None,
 ) -> _Found:
     keys = batch["key"]
     keyed = keys.is_valid().to_numpy(zero_copy_only=False)

@@ -9,10 +9,11 @@ Promises:
   the key is the text of the value as the column reads it, so `12`, `12.0` and `"12"` are one key of
   a BIGINT. Of other types it is the text that stands in the record.
 - A record without a readable value there, nor a unique id, has no key: null.
+- A topic of a table has the table's primary key, as a JSON object (row_keys.py).
 - No Python per record where the decoder needs none (schema/json_fast.py).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 
 from headrace.errors import UsageError
 from headrace.model.definitions import Stream
+from headrace.project.row_keys import READ_AS_VALUES, RowKeyReader
 from headrace.schema.codec import Encoding
 from headrace.schema.formats import make_codec
 from headrace.schema.json_places import parse_place, show_place, steps_of
@@ -28,7 +30,6 @@ from headrace.schema.types import Column, parse_type
 __all__ = ["KeyReader", "declared_key", "declared_keys", "field_key"]
 
 _TEXT = parse_type("STRING")
-_READ_AS_VALUES = ("STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL")
 
 
 class KeyReader:
@@ -37,8 +38,10 @@ class KeyReader:
     To be used by one thread at a time.
     """
 
+    deletes = False
+
     def __init__(self, column: Column, fallback: "KeyReader | None" = None) -> None:
-        typed = column if column.type.kind in _READ_AS_VALUES else replace(column, type=_TEXT)
+        typed = column if column.type.kind in READ_AS_VALUES else replace(column, type=_TEXT)
         self._column = replace(typed, nullable=True, format=None)
         self._codec = make_codec(Encoding("json", (self._column,)))
         self.fallback = fallback
@@ -72,7 +75,7 @@ def field_key(text: str) -> KeyReader:
     return KeyReader(Column("key", _TEXT, True, path))
 
 
-def declared_keys(streams: Iterable[Stream]) -> dict[str, KeyReader]:
+def declared_keys(streams: Iterable[Stream]) -> dict[str, KeyReader | RowKeyReader]:
     """Return by topic what reads the keys that streams declare, for `Sender(log, keys=...)`.
 
     UsageError: one cannot be read, or streams of a topic declare different ones.
@@ -82,12 +85,18 @@ def declared_keys(streams: Iterable[Stream]) -> dict[str, KeyReader]:
     return {topic: key for topic, key in found.items() if key is not None}
 
 
-def declared_key(streams: Iterable[Stream], topic: str) -> KeyReader | None:
+def declared_key(streams: Iterable[Stream], topic: str) -> KeyReader | RowKeyReader | None:
     """Return what reads the key of a topic's records, None where no stream declares one.
+
+    That of a table comes first: a row without it is none.
 
     Of several streams with the same key, the unique id of the first that has one is the fallback.
     UsageError: it cannot be read, or streams declare different ones.
     """
+    streams = list(streams)
+    tables = [each for each in streams if each.topic == topic and each.format == "upsert"]
+    if tables:
+        return _row_key(topic, tables)
     chosen: tuple[Stream, KeyReader] | None = None
     for stream in streams:
         name = stream.key or stream.unique
@@ -110,6 +119,18 @@ def declared_key(streams: Iterable[Stream], topic: str) -> KeyReader | None:
         if chosen is None or chosen[1].fallback is None:
             chosen = (stream, key)
     return None if chosen is None else chosen[1]
+
+
+def _row_key(topic: str, tables: Sequence[Stream]) -> RowKeyReader:
+    first = tables[0]
+    for other in tables[1:]:
+        if other.primary_key != first.primary_key:
+            raise UsageError(
+                f"{topic}: table {first.name} has the primary key {', '.join(first.primary_key)} "
+                f"and table {other.name} has {', '.join(other.primary_key)}, and a record has one "
+                f"key. Choose it: pass --key or --key-field."
+            )
+    return RowKeyReader(first)
 
 
 def _unique_key(stream: Stream) -> KeyReader | None:

@@ -2,7 +2,8 @@
 
 A key of several columns is a JSON object. That of one column may be one too, or the value alone: as
 a JSON text, in quotation marks, or bare. So `{"id": 7}`, `7` and `"7"` are one key of an INT. Bytes
-are taken as they are. Kafka Connect's `{"schema": ..., "payload": ...}` is read as its payload.
+that are no such object are taken as they are. Of Kafka Connect's `{"schema": ..., "payload": ...}`
+the payload is read.
 
 `KeyDecoder.strict` defines this, for one key; all keys of a batch are read together where that is
 sure to give the same.
@@ -73,7 +74,7 @@ class KeyDecoder:
     def _strict(self, key: bytes) -> dict[str, object]:
         names = [column.name for column in self._columns]
         if len(names) == 1:
-            if self._columns[0].type.kind == "BINARY":
+            if self._columns[0].type.kind == "BINARY" and not _is_object_of(key, names[0]):
                 return {names[0]: key}
             members = _single(key, names[0])
         else:
@@ -114,7 +115,9 @@ class KeyDecoder:
     def _bare(self, keys: pa.Array, column: Column) -> pa.Array | None:
         """Return the bare values among keys, null where a key is none; None: it is not known."""
         if column.type.kind == "BINARY":
-            return keys.cast(pa.binary())
+            bare = keys.cast(pa.binary())
+            begins = pc.starts_with(bare, b"{")
+            return pc.if_else(begins, pa.scalar(None, pa.binary()), bare)
         if not (column.type.kind == "STRING" or column.type.is_integer):
             return None
         try:
@@ -136,6 +139,16 @@ class KeyDecoder:
 
 def _all_begin_with(keys: pa.Array, first: bytes) -> bool:
     return bool(pc.all(pc.starts_with(keys.cast(pa.binary()), first)).as_py())
+
+
+def _is_object_of(key: bytes, name: str) -> bool:
+    if not key.startswith(b"{"):
+        return False
+    try:
+        members = parse_object(key)
+    except Dead:
+        return False
+    return name in members or isinstance(members.get("payload"), dict)
 
 
 def _single(key: bytes, name: str) -> dict[str, object]:

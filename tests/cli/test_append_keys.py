@@ -320,3 +320,34 @@ def test_a_record_that_is_too_large_with_its_key_fails_alone(shop: Path) -> None
     assert [sent[n].result(0).offset for n in (0, 2)] == [0, 1]
     assert (sender.status().sent_records, sender.status().failed_records) == (2, 1)
     log.close()
+
+
+CARDS = (
+    "CREATE TABLE cards (card STRING, part INT, PRIMARY KEY (card, part)) WITH (topic = 'orders');"
+)
+
+
+def test_rows_of_a_table_are_appended_and_deleted_by_its_key(headrace: Run, shop: Path) -> None:
+    (shop / "cards.sql").write_text(CARDS)
+    rows_ = ['{"card": "a", "part": 1}', '{"part": "2", "card": "b"}']
+    assert append(headrace, shop, rows_).code == 0
+    assert append(headrace, shop, rows_[:1], "--delete").code == 0
+    assert {(key, value) for _, key, value in stored(shop)} == {
+        (b'{"card":"a","part":1}', rows_[0].encode()),
+        (b'{"card":"b","part":2}', rows_[1].encode()),
+        (b'{"card":"a","part":1}', None),
+    }
+    assert len(stored(shop)) == 3
+    refused = append(headrace, shop, ['{"card": "a", "part": 1}', '{"card": "b"}'], "--delete")
+    assert refused.code == 2
+    assert "line 2: to delete a row its whole primary key is needed" in refused.err
+    assert len(stored(shop)) == 3
+
+
+def test_only_rows_of_a_table_are_deleted(headrace: Run, shop: Path) -> None:
+    define(shop, stream("plain", "id STRING", "key = 'id'"))
+    refused = append(headrace, shop, ['{"id": "a"}'], "--delete")
+    assert refused.code == 2
+    assert "no table of format 'upsert' reads this topic" in refused.err
+    refused = append(headrace, shop, ['{"id": "a"}'], "--delete", "--key", "a")
+    assert "--delete takes the primary key from each record" in refused.err

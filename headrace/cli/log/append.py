@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from headrace.log import Log
     from headrace.model.definitions import Stream
     from headrace.project.config import Config
+    from headrace.project.keys import KeyReader
+    from headrace.project.row_keys import RowKeyReader
 
 __all__ = ["append"]
 
@@ -60,6 +62,14 @@ def append(
         bool,
         typer.Option("--tombstone", help="One record without a value for --key, nothing read."),
     ] = False,
+    delete: Annotated[
+        bool,
+        typer.Option(
+            "--delete",
+            help="Each record is the primary key of a row to delete from the table that reads the "
+            "topic.",
+        ),
+    ] = False,
     partition: Annotated[int | None, typer.Option(min=0, help="Append to this one.")] = None,
     create: Annotated[
         bool,
@@ -77,6 +87,11 @@ def append(
         raise UsageError("--key, --key-field and --no-key exclude each other; pass one of them")
     if tombstone and (key is None or file != "-"):
         raise UsageError("--tombstone deletes what a key stands for: pass --key, and no file")
+    if delete and (tombstone or key is not None or key_field is not None or no_key):
+        raise UsageError(
+            "--delete takes the primary key from each record; pass none of --key, --key-field, "
+            "--no-key and --tombstone"
+        )
     if resume and again:
         raise UsageError("--resume and --again exclude each other; pass one of them")
     if format not in FORMATS:
@@ -95,6 +110,7 @@ def append(
         again,
         tuple(header or ()),
         partition,
+        delete,
     )
     headers = [_header(text) for text in request.headers]
     config = find_config(project)
@@ -181,6 +197,7 @@ def _append_source(
             keys=keys,
             headers=headers,
             partition=request.partition,
+            deletes=request.deletes,
             resume=request.command("--resume"),
             is_file=request.is_file,
         )
@@ -268,11 +285,16 @@ def _keys(streams: "tuple[Stream, ...]", request: "Request") -> "tuple[Keys, str
     if request.key is not None:
         fixed = pa.scalar(request.key.encode(), pa.binary())
         return lambda values: pa.repeat(fixed, len(values)), None
-    reader = None
+    reader: KeyReader | RowKeyReader | None = None
     if request.key_field is not None:
         reader = field_key(request.key_field)
     elif not request.no_key:
         reader = declared_key(streams, request.topic)
+    if request.deletes and not (reader is not None and reader.deletes):
+        raise UsageError(
+            f"{request.topic}: no table of format 'upsert' reads this topic, so no row can be "
+            f"deleted. --tombstone --key KEY appends a record without a value."
+        )
     if reader is None:
         return lambda values: pa.nulls(len(values), pa.binary()), None
     return reader, reader.place

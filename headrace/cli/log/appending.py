@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headrace.cli.log.lines import Lines, too_large
 from headrace.cli.log.runs import Digest, Slot, Told
@@ -62,6 +63,7 @@ class Appending:
         keys: Keys,
         headers: list[dict[str, Any]],
         partition: int | None,
+        deletes: bool,
         resume: str,
         is_file: bool,
     ) -> None:
@@ -72,6 +74,7 @@ class Appending:
         self._keys = keys
         self._headers = pa.scalar(headers or None, APPENDS.field("headers").type)
         self._partition = partition
+        self._deletes = deletes
         self._resume = f"`{resume}`" if is_file else f"Pipe the same input into `{resume}`: it"
         self._is_file = is_file
         self._digest = Digest()
@@ -127,7 +130,17 @@ class Appending:
         assert slot.run is not None
         keys = self._keys(lines.values)
         headers = pa.repeat(self._headers, len(keys))
-        batch = pa.record_batch([keys, lines.values, headers], schema=APPENDS)
+        values = lines.values
+        if self._deletes:
+            if keys.null_count:
+                lacking = np.flatnonzero(pc.is_null(keys).to_numpy(zero_copy_only=False))
+                number = lines.numbers[int(lacking[0])]
+                raise UsageError(
+                    f"{self._source.name}, {self._source.noun} {number}: to delete a row its whole "
+                    f"primary key is needed"
+                )
+            values = pa.nulls(len(keys), values.type)
+        batch = pa.record_batch([keys, values, headers], schema=APPENDS)
         large = np.flatnonzero(record_bytes(batch) > MAX_RECORD_BYTES)
         if len(large):
             where = f"{self._source.name}, {self._source.noun} {lines.numbers[large[0]]}"

@@ -26,6 +26,7 @@ class Request:
     again: bool = False
     headers: tuple[str, ...] = ()
     partition: int | None = None
+    deletes: bool = False
 
     @property
     def is_file(self) -> bool:
@@ -45,6 +46,7 @@ class Request:
         found += ["--no-key"] if self.no_key else []
         found += [] if self.format == "auto" else ["--format", self.format]
         found += [] if self.partition is None else ["--partition", str(self.partition)]
+        found += ["--delete"] if self.deletes else []
         return found + [word for text in self.headers for word in ("--header", text)]
 
     def task(self, log: str) -> Task:

@@ -70,6 +70,7 @@ class Ingesting:
         key: str | None,
         partition: int | None,
         envelope: bool,
+        deletes: bool,
         idempotency_key: str | None,
     ) -> Done:
         """Read a request's body and append it. Refused, and what `Ingest.append` raises."""
@@ -82,9 +83,11 @@ class Ingesting:
                 self._ingest.check(topic)
                 named = None
                 if idempotency_key is not None:
-                    how = repr((kind.value, key, partition, envelope)).encode()
+                    parameters = [kind.value, key, partition, envelope]
+                    # What was sent without it has the digest that it had before.
+                    how = repr((*parameters, *(["delete"] if deletes else []))).encode()
                     named = NamedRequest.of(topic, idempotency_key, [how, content])
-                sent = decode(Body(content, kind, envelope))
+                sent = decode(Body(content, kind, envelope, deletes))
                 return self._ingest.append(topic, sent, key=key, partition=partition, request=named)
 
             return await run_sync(work, limiter=self._limiter)

@@ -36,7 +36,7 @@ from headrace.serve.finding import find_topic
 from headrace.serve.ingest.closed import refuse_written
 from headrace.serve.ingest.cutting import too_large
 from headrace.serve.ingest.decoding import Sent
-from headrace.serve.ingest.keying import KeyReaders, read_keys
+from headrace.serve.ingest.keying import KeyReaders, delete_rows, read_keys
 from headrace.serve.ingest.requests import Done, Planned, Request, Requests
 
 __all__ = ["Ingest"]
@@ -157,18 +157,23 @@ class Ingest:
         by_key: dict[str | None, list[_Waiting]] = {}
         batches: dict[_Waiting, pa.RecordBatch] = {}
         for each in group:
-            if each.sent.is_keyed:
+            if each.sent.is_keyed and each.sent.gone is None:
                 batches[each] = each.sent.records
             else:
                 by_key.setdefault(each.key, []).append(each)
         for key, alike in by_key.items():
             try:
-                found = read_keys([each.sent for each in alike], lane.readers.of(project, key))
+                reader = lane.readers.of(project, key)
+                found = read_keys([each.sent for each in alike], reader)
             except UsageError as error:
                 for each in alike:
                     each.error = error
-            else:
-                batches.update(zip(alike, found, strict=True))
+                continue
+            for each, batch in zip(alike, found, strict=True):
+                try:
+                    batches[each] = delete_rows(topic.name, each.sent, reader, batch)
+                except UsageError as error:
+                    each.error = error
         turn: list[int] = []
 
         def keyless() -> int:

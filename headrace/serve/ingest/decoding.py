@@ -35,19 +35,27 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Body:
-    """What was sent: bytes, what they are written in, and whether each record is in an envelope."""
+    """What was sent: bytes, what they are written in, and whether each record is in an envelope.
+
+    With `deletes` each record is a primary key, whose row is deleted.
+    """
 
     content: bytes
     kind: Kind
     enveloped: bool = False
+    deletes: bool = False
 
 
 @dataclass(frozen=True)
 class Sent:
-    """The records of a body. `keyed` tells of each whether its key was sent; None: of none."""
+    """The records of a body. `keyed` tells of each whether its key was sent; None: of none.
+
+    `gone` tells which are keys whose rows are deleted; None: none is.
+    """
 
     records: pa.RecordBatch  # of APPENDS
     keyed: pa.Array | None = None
+    gone: pa.Array | None = None
 
     @property
     def is_keyed(self) -> bool:
@@ -65,6 +73,11 @@ def decode(body: Body) -> Sent:
 
 
 def _decode(body: Body) -> Sent:
+    if body.deletes and (body.enveloped or body.kind is Kind.ARROW):
+        raise UsageError(
+            'delete=true takes rows as JSON; in an envelope write "delete": true, and in Arrow a '
+            "value that is null"
+        )
     if body.kind is Kind.ARROW:
         if body.enveloped:
             raise UsageError(
@@ -75,7 +88,10 @@ def _decode(body: Body) -> Sent:
         keyed = pa.repeat(pa.scalar(True), records.num_rows) if names_keys else None
         return Sent(records, keyed)
     cut = cut_lines(body.content) if body.kind is Kind.LINES else cut_json(body.content)
-    return _opened(cut) if body.enveloped else Sent(_batch(cut.texts))
+    if body.enveloped:
+        return _opened(cut)
+    gone = pa.repeat(pa.scalar(True), len(cut.texts)) if body.deletes else None
+    return Sent(_batch(cut.texts), gone=gone)
 
 
 def _batch(values: list[bytes]) -> pa.RecordBatch:
@@ -87,13 +103,16 @@ def _batch(values: list[bytes]) -> pa.RecordBatch:
 def _opened(cut: Cut) -> Sent:
     batches: list[pa.RecordBatch] = []
     keyed: list[bool] = []
+    gone: list[bool] = []
     for part in _parts(cut):
         opened = open_envelopes(part)
         keyed += opened.keyed
+        gone += opened.gone
         columns = [pa.array(opened.keys, pa.binary()), pa.array(opened.values, pa.binary())]
         headers = pa.array(opened.headers, HEADERS)
         batches.append(pa.RecordBatch.from_arrays([*columns, headers], schema=APPENDS))
-    return Sent(pa.concat_batches(batches), pa.array(keyed, pa.bool_()))
+    flags = pa.array(gone, pa.bool_()) if any(gone) else None
+    return Sent(pa.concat_batches(batches), pa.array(keyed, pa.bool_()), flags)
 
 
 def _parts(cut: Cut) -> Iterator[Cut]:

@@ -4,6 +4,7 @@ Promises:
 - The value is stored as its text stands in the envelope; `null` is a record without a value, which
   deletes what its key stands for.
 - A key that is missing is read from the value, as without an envelope; one that is null is none.
+- `"delete": true` deletes the row of a table whose primary key the value has.
 """
 
 from typing import Any, NamedTuple
@@ -12,21 +13,22 @@ from headrace.serve.ingest.cutting import Cut, Unread, refused, scan, show, skip
 
 __all__ = ["Opened", "open_envelopes"]
 
-_MEMBERS = ("key", "value", "headers")
+_MEMBERS = ("key", "value", "headers", "delete")
 
 
 class Opened(NamedTuple):
-    """What envelopes hold; `keyed` tells which of them name their key, null or not."""
+    """What envelopes hold; `keyed` tells which name their key, `gone` which delete a row."""
 
     keys: list[bytes | None]
     keyed: list[bool]
     values: list[bytes | None]
     headers: list[list[dict[str, Any]] | None]
+    gone: list[bool]
 
 
 def open_envelopes(cut: Cut) -> Opened:
     """Return what the envelopes of a body hold. UsageError names the first that is none."""
-    opened = Opened([], [], [], [])
+    opened = Opened([], [], [], [], [])
     for text, number in zip(cut.texts, cut.numbers, strict=True):
         try:
             _open(text.decode(), opened)
@@ -46,6 +48,12 @@ def _open(text: str, opened: Opened) -> None:
     if key is not None and not isinstance(key, str):
         raise Unread('"key" is neither text nor null')
     headers = members["headers"][0] if "headers" in members else None
+    delete = members["delete"][0] if "delete" in members else False
+    if not isinstance(delete, bool):
+        raise Unread('"delete" is neither true nor false')
+    if delete and value is None:
+        raise Unread('to delete a row, write its primary key as "value"')
+    opened.gone.append(delete)
     opened.keys.append(None if key is None else _encode(key, "key"))
     opened.keyed.append("key" in members)
     opened.values.append(None if value is None else text[start:end].encode())
@@ -59,7 +67,9 @@ def _members(text: str) -> dict[str, tuple[Any, int, int]]:
     while text[at] != "}":
         name, at = scan(text, at)
         if name not in _MEMBERS:
-            raise Unread(f"an envelope has no member {name!r:.60}; it has key, value and headers")
+            raise Unread(
+                f"an envelope has no member {name!r:.60}; it has key, value, headers, delete"
+            )
         if name in found:
             raise Unread(f"the envelope has {name!r} twice")
         start = skip(text, skip(text, at) + 1)

@@ -2,15 +2,17 @@
 
 from collections import OrderedDict
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.errors import UsageError
 from headrace.model.definitions import Project
 from headrace.project.keys import KeyReader, declared_key, field_key
+from headrace.project.row_keys import RowKeyReader
 from headrace.serve.ingest.decoding import Sent
 
-__all__ = ["KeyReaders", "read_keys"]
+__all__ = ["KeyReaders", "delete_rows", "read_keys"]
 
 #: A reader learns the shapes of what it reads; so few requests name a key of their own that more
 #: of them need not be kept.
@@ -23,10 +25,10 @@ class KeyReaders:
     def __init__(self, topic: str) -> None:
         self._topic = topic
         self._project: Project | None = None
-        self._declared: KeyReader | None = None
+        self._declared: KeyReader | RowKeyReader | None = None
         self._named: OrderedDict[str, KeyReader] = OrderedDict()
 
-    def of(self, project: Project, named: str | None) -> KeyReader | None:
+    def of(self, project: Project, named: str | None) -> KeyReader | RowKeyReader | None:
         """Return what reads the key that a request names, or else the declared one.
 
         None: no stream declares one. UsageError: it cannot be read.
@@ -56,7 +58,27 @@ class KeyReaders:
         return reader
 
 
-def read_keys(sent: list[Sent], reader: KeyReader | None) -> list[pa.RecordBatch]:
+def delete_rows(topic: str, sent: Sent, reader: object, keyed: pa.RecordBatch) -> pa.RecordBatch:
+    """Return records without the values of those that delete a row. UsageError: there is no row."""
+    if sent.gone is None:
+        return keyed
+    if not getattr(reader, "deletes", False):
+        raise UsageError(
+            f"{topic}: no table of format 'upsert' reads this topic, so no row can be deleted. "
+            f"Send the record that says it."
+        )
+    keys, values = keyed.column("key"), keyed.column("value")
+    lacking = np.flatnonzero(pc.and_(sent.gone, pc.is_null(keys)).to_numpy(zero_copy_only=False))
+    if len(lacking):
+        assert isinstance(reader, RowKeyReader)
+        raise UsageError(
+            f"record {lacking[0] + 1}: to delete a row send its primary key, {reader.place}"
+        )
+    values = pc.if_else(sent.gone, pa.scalar(None, pa.binary()), values)
+    return keyed.set_column(1, "value", values)
+
+
+def read_keys(sent: list[Sent], reader: KeyReader | RowKeyReader | None) -> list[pa.RecordBatch]:
     """Return the records of several bodies with their keys: sent along, or else read.
 
     They are read together, since a query takes 2 ms to set up and 1 µs for a record.

@@ -99,6 +99,19 @@ CREATE TABLE counts (id STRING PRIMARY KEY, n BIGINT);
 -- sink: s of v to counts, upsert
 
 -- case: change events; columns whose values may not be sent are states of their own
-CREATE TABLE orders (id INT PRIMARY KEY, `it's` STRING, amount DECIMAL(10,2) FROM '$.a.amount', at TIMESTAMP)
+CREATE TABLE bought (id INT PRIMARY KEY, `it's` STRING, amount DECIMAL(10,2) FROM '$.a.amount', at TIMESTAMP)
 WITH (topic = 'shop.public.orders', format = 'debezium', decimal_format = 'BASE64', source_table = 'public.orders');
--- error: case.sql:1:1: orders is defined at streams.sql:10:1 already (streams, tables, views and sinks share their names, which are not case-sensitive); rename one
+-- table: bought (id INT NOT NULL, it's STRING, amount DECIMAL(10,2) at ['a', 'amount'], at TIMESTAMP) from shop.public.orders, key id from key, debezium
+-- view: bought, 0 us
+-- from: changes of bought
+-- window: none
+-- key: key_0 = id
+-- call: call_0 = last(named_struct('gone', _deleted, 'c0', amount, 'c1', at))
+-- call: call_1 = min(_partition)
+-- call: call_2 = max(_partition)
+-- call: call_3 = last(it's), where not coalesce(array_contains(_unsent, 'it\'s'), false)
+-- having: not call_0.gone
+-- output: id = key_0
+-- output: it's = call_3
+-- output: amount = call_0.c0
+-- output: at = call_0.c1

@@ -121,7 +121,16 @@ async def append(
     ] = None,
     envelope: Annotated[
         bool,
-        Query(description='Each record is `{"key"?, "value", "headers"?: {name: text}}`.'),
+        Query(
+            description='Each record is `{"key"?, "value", "headers"?: {name: text}, "delete"?}`.'
+        ),
+    ] = False,
+    delete: Annotated[
+        bool,
+        Query(
+            description="Each record is the primary key of a row that is deleted from the table "
+            "which reads the topic."
+        ),
     ] = False,
     idempotency_key: Annotated[
         str | None,
@@ -134,7 +143,7 @@ async def append(
     ] = None,
 ) -> Appended:
     """Append all records of a body, or none, and answer once they are durable."""
-    _refuse_unknown(request, {"key", "partition", "envelope"})
+    _refuse_unknown(request, {"key", "partition", "envelope", "delete"})
     kind = body_kind(request.headers)
     ingesting: Ingesting = request.app.state.ingesting
     done = await ingesting.append(
@@ -144,6 +153,7 @@ async def append(
         key=key,
         partition=partition,
         envelope=envelope,
+        deletes=delete,
         idempotency_key=idempotency_key,
     )
     found: dict[int, PartitionRange] = {}
