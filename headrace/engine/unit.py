@@ -81,6 +81,7 @@ class Unit:
     folds: list[Fold] = field(default_factory=list)
     progress: dict[StreamPartition, Progress] = field(default_factory=dict)
     added: set[StreamPartition] = field(default_factory=set)  # not in the ledger yet
+    unfit: dict[str, str] = field(default_factory=dict)  # by stream: why its views cannot go on
     manifests: dict[Operator, Manifest] = field(default_factory=dict)
     turn: int = 0
     last: TurnReport | None = None  # the last turn that this engine took, with all its times

@@ -111,6 +111,7 @@ def _write_stream(stream: Stream) -> dict[str, Any]:
         key_from=None if stream.key_from == "key" else stream.key_from,
         decimal_format=stream.decimal_format,
         source_table=stream.source_table,
+        may_lose_rows=stream.may_lose_rows,
     )
 
 
@@ -136,6 +137,7 @@ def _read_stream(form: Form) -> Stream:
         key_from=form.optional_text("key_from") or "key",
         decimal_format=form.optional_text("decimal_format"),
         source_table=form.optional_text("source_table"),
+        may_lose_rows=form.flag("may_lose_rows"),
     )
 
 

@@ -75,6 +75,7 @@ class Stream:
     key_from: str = "key"  # or "value": the part of a record that has the primary key
     decimal_format: str | None = None  # what texts of DECIMAL are, where no schema says it
     source_table: str | None = None  # whose changes count; None: all do
+    may_lose_rows: bool = False  # its topic may remove records that nothing replaced
     sql: str = ""  # the statement as written, for people
     location: Location = field(default=Location("", 1, 1), compare=False)
 

@@ -23,7 +23,7 @@ __all__ = ["SEMANTICS", "stream_fingerprint", "view_fingerprint"]
 #: Raised when the same definition over the same log would get another answer from newer code.
 SEMANTICS = 3
 
-_STREAM_SILENT = ("name", "key", "idle_timeout_us")
+_STREAM_SILENT = ("name", "key", "idle_timeout_us", "may_lose_rows")
 _VIEW_SILENT = ("name", "emit", "emit_every_us", "changes")
 
 

@@ -9,7 +9,10 @@ from headrace.sql.bodies import Body
 from headrace.sql.options import Option
 from headrace.sql.text import Source
 
-__all__ = ["no_primary_key", "nullable_problems", "with_primary_key"]
+__all__ = ["no_primary_key", "nullable_problems", "removal_problems", "with_primary_key"]
+
+#: The one thing that `removed_records` can say.
+LOSE_ROWS = "lose rows"
 
 
 def with_primary_key(stream: Stream, body: Body, options: Mapping[str, Option]) -> Stream:
@@ -29,6 +32,7 @@ def with_primary_key(stream: Stream, body: Body, options: Mapping[str, Option]) 
         if "decimal_format" not in options
         else options["decimal_format"].text.lower(),
         source_table=options["source_table"].text if "source_table" in options else None,
+        may_lose_rows="removed_records" in options,
     )
 
 
@@ -41,6 +45,20 @@ def nullable_problems(source: Source, body: Body) -> list[Problem]:
         )
         for each in body.primary_key
         if (name := str(each.text).lower()) in body.nulls
+    ]
+
+
+def removal_problems(source: Source, options: Mapping[str, Option]) -> list[Problem]:
+    """Return what is wrong with what is said of records that the topic removes."""
+    option = options.get("removed_records")
+    if option is None or option.text.lower() == LOSE_ROWS:
+        return []
+    return [
+        source.problem(
+            option.value,
+            f"removed_records {option.text!r} is not known; write {LOSE_ROWS!r}, if rows may be "
+            "missing once the topic removed the records that they are made of",
+        )
     ]
 
 

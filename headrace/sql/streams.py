@@ -14,7 +14,12 @@ from headrace.model.validate import validate_stream
 from headrace.sql.bodies import Body, read_body
 from headrace.sql.creating import TABLE, Kind
 from headrace.sql.options import Option, read_duration, read_options
-from headrace.sql.primary_keys import no_primary_key, nullable_problems, with_primary_key
+from headrace.sql.primary_keys import (
+    no_primary_key,
+    nullable_problems,
+    removal_problems,
+    with_primary_key,
+)
 from headrace.sql.statements import Cursor, Statement
 from headrace.sql.unique import UNIQUE_OPTIONS, with_unique
 
@@ -23,7 +28,7 @@ __all__ = ["STREAM_OPTIONS", "TABLE_OPTIONS", "read_stream"]
 STREAM_OPTIONS = ("topic", "format", "key", "timestamp_format", "idle_timeout", *UNIQUE_OPTIONS)
 TABLE_OPTIONS = (
     *("topic", "format", "key_from", "timestamp_format", "decimal_format", "source_table"),
-    "idle_timeout",
+    *("idle_timeout", "removed_records"),
 )
 
 
@@ -60,7 +65,7 @@ def read_stream(
         statement, name, body, options, DEFAULT_IDLE_TIMEOUT_US if idle_us is None else idle_us
     )
     if is_table:
-        problems += nullable_problems(source, body)
+        problems += [*nullable_problems(source, body), *removal_problems(source, options)]
         stream = with_primary_key(stream, body, options)
     else:
         stream = with_unique(stream, source, options, problems)

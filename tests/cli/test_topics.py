@@ -250,3 +250,13 @@ def test_a_topic_that_is_not_there_is_told_with_how_to_get_it(project: Path, hea
         assert answer.code == 2
         assert "`headrace append nope --create`" in answer.err
         assert "`cp -r COPY/nope " in answer.err
+
+
+def test_a_table_keeps_its_partitions(tmp_path: Path, headrace: Run) -> None:
+    (tmp_path / "headrace.toml").write_text('[project]\nname = "shop"\n')
+    (tmp_path / "cards.sql").write_text("CREATE TABLE cards (card STRING PRIMARY KEY);")
+    assert headrace("topics", "create", "cards", "-p", tmp_path).code == 0
+    refused = headrace("topics", "change", "cards", "--partitions", "8", "-p", tmp_path)
+    assert refused.code == 2
+    assert "table cards reads it, and more partitions would part the changes" in refused.err
+    assert headrace("topics", "change", "cards", "--compact", "-p", tmp_path).code == 0

@@ -18,13 +18,14 @@ from agreement import any_split, assert_agrees_with_the_reference
 from crashing import crash_at_every_point
 from hypothesis import given
 from hypothesis import strategies as st
-from soaking import SOAKING
+from soaking import SOAKING, seeded
 
-from headrace.errors import AuditFailed
+from headrace.errors import AuditFailed, DefinitionError
 from headrace.log import TopicSettings
 from headrace.observe.status import Status, take_status
 from headrace.plan.tables import Table
 from headrace.project.settings import Settings
+from headrace.sql import parse_project
 from headrace.store.duckdb.store import DuckDBStore as TurnStore
 from headrace.testing import Harness, harness
 from headrace.testing.strategies import TURN_POINTS, Append, Crash, Script, Step, Turn, play
@@ -298,6 +299,97 @@ def test_an_audit_of_a_compacted_topic_finds_a_wrong_row(monkeypatch: pytest.Mon
             h.turn()
         with pytest.raises(AuditFailed, match="table cards: the table lacks a row"):
             h.audit()
+
+
+def test_a_topic_that_removes_records_is_refused_unless_rows_may_be_lost() -> None:
+    with harness(CARDS) as h:
+        h.log.change_topic("cards", settings=TopicSettings(retention_ms=86_400_000))
+        with pytest.raises(DefinitionError) as refused:
+            h.restart()
+        [problem] = refused.value.problems
+        assert "which removes records after 1 day, 0:00:00: a row that did not" in problem.message
+        h.restart(CARDS.replace("'upsert'", "'upsert', removed_records = 'lose rows'"))
+        h.append("cards", [card("a", "Ann", "gold")], partition=0)
+        h.turn()
+        assert rows(h) == {"a": ("Ann", "gold", None)}
+    with pytest.raises(DefinitionError, match="removed_records 'yes' is not known"):
+        parse_project({"t.sql": CARDS.replace("'upsert'", "'upsert', removed_records = 'yes'")})
+
+
+def test_a_table_stands_still_when_its_topic_has_more_partitions() -> None:
+    other = "CREATE STREAM ids (id STRING); CREATE MATERIALIZED VIEW v AS SELECT id FROM ids;"
+    with harness(CARDS + other, partitions=1) as h:
+        h.append("cards", [card("a", "Ann", "gold")], partition=0)
+        h.turn()
+        h.log.change_topic("cards", partitions=2)
+        h.append("cards", [card("a", "Bob", "gold")], partition=1)
+        h.append("ids", [{"id": "1"}], partition=0)
+        h.turn()
+        h.turn()
+        assert rows(h) == {"a": ("Ann", "gold", None)}
+        assert h.rows("v") == [{"id": "1"}]
+        views = {each.name: each for each in status_of(h).views}
+        assert (views["cards"].state, views["v"].state) == ("failed", "live")
+        assert views["cards"].reason.startswith("the topic cards had 1 partition when the table")
+        assert h.turn() == []
+        h.restart()
+        h.turn()
+        assert rows(h) == {"a": ("Ann", "gold", None)}
+
+
+@pytest.mark.parametrize("mode", ["upsert", "debezium"])
+def test_a_sink_that_is_read_back_as_a_table_equals_its_view(mode: str) -> None:
+    project = f"""
+    CREATE STREAM clicks (page STRING, user INT, ts TIMESTAMP NOT NULL,
+      WATERMARK FOR ts AS ts - INTERVAL 0 SECONDS);
+    CREATE MATERIALIZED VIEW hits WITH (retention = '30 seconds') AS
+    SELECT window.start AS start, page, count(*) AS n, max(user) AS top FROM clicks
+    GROUP BY window(ts, '10 seconds'), page;
+    CREATE SINK told FROM hits WITH (mode = '{mode}');
+    CREATE TABLE again (start TIMESTAMP, page STRING, n BIGINT, top INT, PRIMARY KEY (start, page))
+    WITH (topic = 'told', format = '{mode}');
+    """
+    random = seeded(29)
+    with harness(project, partitions=2) as h:
+        for number in range(50 if not SOAKING else 200):
+            second = number + random.randrange(-5, 3)
+            click = {"page": random.choice("abc"), "user": random.randrange(9)}
+            click["ts"] = (START + timedelta(seconds=second)).isoformat()
+            h.append("clicks", [click], partition=random.randrange(2))
+            if random.random() < 0.1:
+                h.crash(random.choice(TURN_POINTS))
+            h.turn(gear="long" if random.random() < 0.1 else None)
+            if h.crashed:
+                h.restart()
+        while h.turn():
+            if h.crashed:
+                h.restart()
+        while h.turn():  # what a crash left to publish
+            pass
+        assert by_text(h.rows("again")) == by_text(h.rows("hits"))
+        assert h.counters("again")["dead"] == 0
+        h.audit()
+
+
+def test_an_edited_table_is_built_beside_the_old_one_and_swapped_in() -> None:
+    with harness(CARDS, partitions=1) as h:
+        h.append("cards", [card("a", "Ann", "gold"), card("b", "Bob", "basic")], partition=0)
+        h.delete("cards", [{"card": "b"}], partition=0)
+        h.turn()
+        assert len(h.changes("cards")) == 1
+        h.restart(CARDS.replace("spent DECIMAL(10,2)", "spent DECIMAL(10,2), more STRING"))
+        assert rows(h) == {"a": ("Ann", "gold", None)}
+        h.append("cards", [{**card("a", "Ann", "gold"), "more": "x"}], partition=0)
+        while h.turn():
+            pass
+        assert rows(h) == {"a": ("Ann", "gold", None, "x")}
+        # Another key is another table.
+        by_holder = CARDS.replace("PRIMARY KEY, holder STRING", ", holder STRING PRIMARY KEY")
+        h.restart(by_holder.replace("'upsert'", "'upsert', key_from = 'value'"))
+        while h.turn():
+            pass
+        assert [row["holder"] for row in h.rows("cards")] == ["Ann", "Bob"]
+        h.audit()
 
 
 def test_keys_in_two_partitions_are_counted_and_told() -> None:

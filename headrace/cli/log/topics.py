@@ -151,6 +151,8 @@ def change(
             "--no-compact or --tombstones"
         )
     config = find_config(project)
+    if partitions is not None:
+        _refuse_more_partitions(config, topic)
     with project_log(config) as log:
         old = log.topic(topic).settings
         settings = _settings(old, retention, retention_bytes, compact, tombstones)
@@ -236,6 +238,22 @@ def _refuse_if_read(config: "Config", topic: str) -> None:
         raise UsageError(
             f"{topic}: stream {readers[0]} reads it. Remove the stream from the project and run it "
             f"once; then delete the topic."
+        )
+
+
+def _refuse_more_partitions(config: "Config", topic: str) -> None:
+    from headrace.project.folder import read_definitions
+    from headrace.project.sources import definition_files
+
+    if not definition_files(config.folder):
+        return  # a project may have a log and no definitions
+    streams = read_definitions(config.folder).streams
+    tables = [each.name for each in streams if each.topic == topic and each.primary_key]
+    if tables:
+        raise UsageError(
+            f"{topic}: table {tables[0]} reads it, and more partitions would part the changes of a "
+            f"key, whose order is then not known. Make another topic with as many, append all rows "
+            f"to it, and let the table read that."
         )
 
 

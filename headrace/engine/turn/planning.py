@@ -115,7 +115,8 @@ class Planner:
             outset = set_out(unit, self.time.book, until)
             planned = self._journalled(unit) or self._plan(unit, extents, max_records)
             if planned is None:
-                moved = unit.added or outset.progress != unit.progress
+                failing = any(fold.stream.name in unit.unfit for fold in unit.folds)
+                moved = unit.added or failing or outset.progress != unit.progress
                 if not moved:
                     unit.time_offset = until
                     return None
@@ -174,6 +175,10 @@ class Planner:
                 for partition in self._allowed(source.stream, held)
                 if StreamPartition(name, partition.number) not in unit.progress
             }
+            known = sum(key.stream == name for key in unit.progress)
+            if added and known and source.stream.primary_key:
+                unit.unfit[name] = _parted(source.stream, known)
+                continue
             if added:
                 # First the marker: without it nobody would find them added when it is tried again.
                 if unit.name == MAIN and self.time.writes:
@@ -294,3 +299,12 @@ class Planner:
             for name, topic in unit.topics().items()
             for partition, extent in self._log.extents(topic).items()
         }
+
+
+def _parted(table: Stream, partitions: int) -> str:
+    """Return why a table stands still whose topic has more partitions than it began with."""
+    return (
+        f"the topic {table.topic} had {counted(partitions, 'partition')} when the table was built "
+        f"and has more now, so changes of a key may be in several, and their order is not known. "
+        f"Append all rows to another topic, under the same keys, and let the table read that."
+    )

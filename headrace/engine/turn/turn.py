@@ -22,7 +22,7 @@ from headrace.engine.turn.accounts import Accounts
 from headrace.engine.turn.emitting import Emitting
 from headrace.engine.turn.outset import Outset
 from headrace.engine.unit import Unit
-from headrace.errors import HeadraceError, MergeFailed
+from headrace.errors import HeadraceError, MergeFailed, ViewFailed
 from headrace.ledger.entries import (
     HoldingState,
     PlannedTurn,
@@ -162,6 +162,12 @@ def take_turn(
         # 5. Fold
         with tools.beside.lull.waiting():
             folded = gear.fold(pipeline.folds)
+        folded = [
+            ViewFailed(unit.unfit[fold.stream.name], view=fold.name)
+            if fold.stream.name in unit.unfit
+            else found
+            for fold, found in zip(pipeline.folds, folded, strict=True)
+        ]
         outcomes, asides = _sort_out(pipeline.folds, folded)
         summaries = gear.summaries()
         accounts = Accounts(

@@ -41,9 +41,9 @@ CREATE STREAM s (id INT) WITH (format = 'upsert');
 
 -- case: options that are those of streams, or not known
 CREATE TABLE t (id INT PRIMARY KEY) WITH (unique = 'id', key_from = 'header', key = 'id');
--- error: case.sql:1:43: CREATE TABLE has no option unique; its options are topic, format, key_from, timestamp_format, decimal_format, source_table, idle_timeout
+-- error: case.sql:1:43: CREATE TABLE has no option unique; its options are topic, format, key_from, timestamp_format, decimal_format, source_table, idle_timeout, removed_records
 -- error: case.sql:1:69: key_from 'header' is not known; write 'key', which reads the primary key from the record's key, or 'value'
--- error: case.sql:1:79: CREATE TABLE has no option key (did you mean key_from?); its options are topic, format, key_from, timestamp_format, decimal_format, source_table, idle_timeout
+-- error: case.sql:1:79: CREATE TABLE has no option key (did you mean key_from?); its options are topic, format, key_from, timestamp_format, decimal_format, source_table, idle_timeout, removed_records
 
 -- case: computed columns, and a key that ends in another way
 CREATE TABLE t (id INT PRIMARY KEY, double AS id * 2);
