@@ -46,7 +46,8 @@ FROM changes GROUP BY window(ts, '1 minute');
 """
 UPSERTS = """
 SELECT '{{"account":"a' || k || '"}}' AS key,
-  '{{"account":"a' || k || '","owner":"owner ' || (i % 1000) || '","balance":' || (i % 100000) / 100.0
+  '{{"account":"a' || k || '","owner":"owner ' || (i % 1000) || '","balance":'
+  || (i % 100000) / 100.0
   || ',"n":' || i || ',"ts":"' || strftime(TIMESTAMP '2026-01-01' + to_milliseconds(i // 10),
     '%Y-%m-%dT%H:%M:%S.%gZ') || '"}}' AS value
 FROM (SELECT i, (hash(i) % {keys}) // {partitions} * {partitions} + {partition} AS k

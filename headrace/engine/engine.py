@@ -39,7 +39,7 @@ from headrace.engine.versions.swapping import (
     stays_apart,
     tables_seen,
 )
-from headrace.engine.versions.topics import topic_problems
+from headrace.engine.versions.topics import check_topics
 from headrace.errors import DefinitionError, MergeFailed, Problem, Unreachable
 from headrace.ledger.definitions import check_readable, stream_of, view_of
 from headrace.ledger.entries import (
@@ -148,9 +148,7 @@ class Engine:
                 check_readable(holding)
             self.emitting.stay_paused(snapshot.sinks())
         check_secrecy(self.tools.log, self._spark_setting)
-        tables = [stream for stream in self.project.streams if stream.primary_key]
-        if tables and (problems := list(topic_problems(self.tools.log, tables))):
-            raise DefinitionError(problems)
+        check_topics(self.tools.log, self.project.streams)
         folds = self._plan_project()
         self._wanted = set(folds)
         self._saved_markers.resume()

@@ -98,6 +98,7 @@ from headrace.reference.relations import (
 from headrace.reference.scalars import Scalars
 from headrace.reference.streams import Readable, Record, StreamRead, read_stream, split_duplicates
 from headrace.schema.codec import Operation
+from headrace.schema.formats import counted_operations
 
 __all__ = ["Answer", "Record", "answer"]
 
@@ -157,19 +158,16 @@ def _answer_stream(result: Answer, read: StreamRead) -> None:
     unguarded = sum(each.record.arrival_us is None for each in records)
     result.counters[stream.name] = {
         "read": len(read.readable) + len(read.dead),
-        "accepted": len(accepted),
+        "accepted": sum(not each.is_second for each in accepted),
         "dead": len(read.dead),
         "duplicate": len(duplicates),
         "unguarded": 0 if stream.event_time is None else unguarded,
     }
-    if stream.primary_key:
+    counted = counted_operations(stream.encoding)
+    if counted:
         done = read.operations
-        result.counters[stream.name] |= {
-            "read": done.total() + len(read.dead),
-            "accepted": done[Operation.UPSERT] + done[Operation.DELETE],
-            **{name: done[operation] for operation, name in _CHANGES.items()},
-            "unguarded": 0 if stream.event_time is None else unguarded,
-        }
+        result.counters[stream.name] |= {_CHANGES[each]: done[each] for each in counted}
+        result.counters[stream.name]["read"] = done.total() + len(read.dead)
 
 
 def evaluate(node: Node, question: Question) -> Relation:

@@ -146,10 +146,14 @@ def _changes_of(
     optional = () if stream.primary_key else (stream.event_time, stream.unique)
     needed = [name for name in optional if name is not None]
     readable = (
-        None if each is None or any(each.values[name] is None for name in needed) else each
+        None if each is None or (each.operation.has_row and _lacks(each, needed)) else each
         for each in found
     )
     return list(zip(records, readable, strict=True))
+
+
+def _lacks(change: Change, needed: Sequence[str]) -> bool:
+    return any(change.values[name] is None for name in needed)
 
 
 def _log_time(record: Record) -> datetime | None:

@@ -25,7 +25,21 @@ from headrace.schema.keys import KeyDecoder
 from headrace.schema.types import Column
 from headrace.schema.upsert import key_columns
 
-__all__ = ["OPERATIONS", "can_be_unsent", "decode_debezium", "fields_of", "ways_of"]
+__all__ = [
+    "BETWEEN",
+    "OPENING",
+    "OPERATIONS",
+    "can_be_unsent",
+    "cut_schema",
+    "decode_debezium",
+    "fields_of",
+    "open_envelope",
+    "ways_of",
+]
+
+#: What stands before the schema of an envelope, and between it and the envelope.
+OPENING = b'{"schema":'
+BETWEEN = b',"payload":'
 
 OPERATIONS = {
     "c": Operation.UPSERT,
@@ -50,7 +64,7 @@ def decode_debezium(encoding: Encoding, key: bytes | None, value: bytes | None) 
     nothing |= {DELETED: None, UNSENT: None}
     if value is None:
         return Change(Operation.IGNORE, nothing)
-    envelope, fields = _open(parse_object(value))
+    envelope, fields = open_envelope(parse_object(value))
     if envelope is None:
         return Change(Operation.IGNORE, nothing)
     operation = _operation(envelope)
@@ -118,7 +132,7 @@ def ways_of(encoding: Encoding, fields: Fields | None) -> list[Way]:
     ]
 
 
-def _open(members: dict[str, object]) -> tuple[dict[str, object] | None, Fields | None]:
+def open_envelope(members: dict[str, object]) -> tuple[dict[str, object] | None, Fields | None]:
     """Return the envelope within a value, and the fields of its rows as the schema says them."""
     if "op" in members or "payload" not in members:
         return members, None
@@ -128,6 +142,20 @@ def _open(members: dict[str, object]) -> tuple[dict[str, object] | None, Fields 
     if not isinstance(payload, dict):
         raise Dead(f"payload is no envelope: {show(payload)}")
     return payload, fields_of(members.get("schema"))
+
+
+def cut_schema(value: bytes) -> tuple[bytes, bytes]:
+    """Return what stands before and behind the envelope: the schema, as Debezium writes it."""
+    if not value.startswith(OPENING):
+        return b"", b""
+    try:
+        _, end = json.JSONDecoder().raw_decode(value[len(OPENING) :].decode())
+    except (ValueError, RecursionError):
+        return b"", b""
+    length = len(value[len(OPENING) :].decode()[:end].encode())
+    prefix = value[: len(OPENING) + length + len(BETWEEN)]
+    # Without white space, and nothing behind it: anything else is read strictly.
+    return (prefix, b"}") if prefix.endswith(BETWEEN) and value.endswith(b"}}") else (b"", b"")
 
 
 def fields_of(schema: object) -> Fields | None:

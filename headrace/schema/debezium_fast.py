@@ -17,9 +17,12 @@ import pyarrow.compute as pc
 
 from headrace.schema.codec import DELETED, UNSENT, Change, Decoded, Encoding, Operation
 from headrace.schema.debezium import (
+    BETWEEN,
+    OPENING,
     OPERATIONS,
     Fields,
     can_be_unsent,
+    cut_schema,
     decode_debezium,
     fields_of,
     ways_of,
@@ -37,8 +40,6 @@ MAX_SCHEMAS = 8
 #: How many of them are found in one batch; what has yet another one is read strictly.
 MAX_LESSONS = 8
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
-_OPENING = b'{"schema":'
-_BETWEEN = b',"payload":'
 _STRING, _INT = parse_type("STRING"), parse_type("INT")
 _FAST_WAYS = ("plain", "seconds", "millis", "micros", "days", "date")
 _ROWS = {name: each for name, each in OPERATIONS.items() if each.has_row}
@@ -79,13 +80,13 @@ class DebeziumCodec:
 
     def _alike(self, values: pa.Array, pending: Indices) -> tuple[tuple[bytes, bytes], Indices]:
         """Return what stands around the first one's envelope, and those where the same does."""
-        around = _cut(values[int(pending[0])].as_py())
+        around = cut_schema(values[int(pending[0])].as_py())
         texts = values.take(pa.array(pending))
         if around[0]:
             same = _true(pc.starts_with(texts, around[0])) & _true(pc.ends_with(texts, around[1]))
             same &= _true(pc.less_equal(pc.binary_length(texts), MAX_VALUE_BYTES))
         else:
-            same = ~_true(pc.starts_with(texts, _OPENING))
+            same = ~_true(pc.starts_with(texts, OPENING))
         return around, pending[same] if same.any() else pending[:1]
 
     def _decode_alike(
@@ -136,7 +137,7 @@ class DebeziumCodec:
     def _make_reader(self, prefix: bytes) -> "_Reader | None":
         fields: Fields | None = None
         if prefix:
-            fields = fields_of(json.loads(prefix.removesuffix(_BETWEEN)[len(_OPENING) :]))
+            fields = fields_of(json.loads(prefix.removesuffix(BETWEEN)[len(OPENING) :]))
         try:
             ways = ways_of(self._encoding, fields)
         except Dead:
@@ -149,20 +150,6 @@ class DebeziumCodec:
 def _listed(array: pa.Array) -> list[bytes | None]:
     found: list[bytes | None] = array.to_pylist()
     return found
-
-
-def _cut(value: bytes) -> tuple[bytes, bytes]:
-    """Return what stands before and behind the envelope: the schema, as Debezium writes it."""
-    if not value.startswith(_OPENING):
-        return b"", b""
-    try:
-        _, end = json.JSONDecoder().raw_decode(value[len(_OPENING) :].decode())
-    except (ValueError, RecursionError):
-        return b"", b""
-    length = len(value[len(_OPENING) :].decode()[:end].encode())
-    prefix = value[: len(_OPENING) + length + len(_BETWEEN)]
-    # Without white space, and nothing behind it: anything else is read strictly.
-    return (prefix, b"}") if prefix.endswith(_BETWEEN) and value.endswith(b"}}") else (b"", b"")
 
 
 class _Found:

@@ -13,6 +13,7 @@ from headrace.schema.codec import (
     Operation,
 )
 from headrace.schema.debezium import can_be_unsent, decode_debezium
+from headrace.schema.debezium_events import EventCodec, decode_event
 from headrace.schema.debezium_fast import DebeziumCodec
 from headrace.schema.json import JsonCodec
 from headrace.schema.json_strict import decode_strict
@@ -23,6 +24,7 @@ __all__ = [
     "STREAM_FORMATS",
     "TABLE_FORMATS",
     "change_columns",
+    "counted_operations",
     "decode_record",
     "make_codec",
     "unsent_columns",
@@ -44,8 +46,10 @@ _FORMATS = {
     "upsert": _Format(UpsertCodec, decode_upsert),
     "debezium": _Format(DebeziumCodec, decode_debezium),
 }
+#: A stream of change events: each is a record, and no row is the newest.
+_EVENTS = _Format(EventCodec, decode_event)
 #: What WITH (format = '...') may say of a stream, and of a table.
-STREAM_FORMATS = ("json",)
+STREAM_FORMATS = ("json", "debezium")
 TABLE_FORMATS = ("upsert", "debezium")
 
 
@@ -67,11 +71,24 @@ def unsent_columns(encoding: Encoding) -> tuple[str, ...]:
     )
 
 
+def counted_operations(encoding: Encoding) -> tuple[Operation, ...]:
+    """Return the operations that are counted of records, besides that they are readable."""
+    if encoding.key:
+        return (Operation.UPSERT, Operation.DELETE, Operation.TRUNCATE, Operation.IGNORE)
+    return (Operation.IGNORE,) if encoding.format == "debezium" else ()
+
+
 def make_codec(encoding: Encoding, wanted: Collection[str] | None = None) -> Codec:
     """Return the codec of an encoding that gives the wanted columns, or all."""
-    return _FORMATS[encoding.format].codec(encoding, wanted)
+    return _format(encoding).codec(encoding, wanted)
 
 
 def decode_record(encoding: Encoding, key: bytes | None, value: bytes | None) -> Change:
     """Return what one record says, worked out in plain Python: what decoding means. Dead."""
-    return _FORMATS[encoding.format].strict(encoding, key, value)
+    return _format(encoding).strict(encoding, key, value)
+
+
+def _format(encoding: Encoding) -> _Format:
+    if encoding.format == "debezium" and not encoding.key:
+        return _EVENTS
+    return _FORMATS[encoding.format]

@@ -13,7 +13,7 @@ from headrace.schema.json_text import Dead, parse_object, show
 from headrace.schema.json_values import TIMESTAMP_UNITS, Convert, make_converter, unit_of
 from headrace.schema.types import Column, Step
 
-__all__ = ["Dead", "decode_strict"]
+__all__ = ["Dead", "decode_members", "decode_strict"]
 
 
 def decode_strict(
@@ -23,7 +23,13 @@ def decode_strict(
 
     A TIMESTAMP is a datetime in UTC, a MAP a list of pairs, a STRUCT a dict. Dead: why not.
     """
-    members = parse_object(value)
+    return decode_members(columns, parse_object(value), timestamp_format)
+
+
+def decode_members(
+    columns: Sequence[Column], members: dict[str, object], timestamp_format: str | None = None
+) -> dict[str, object]:
+    """Return the same of the members of an object. Dead: why not."""
     row: dict[str, object] = {}
     for name, label, steps, nullable, convert in _plan(tuple(columns), timestamp_format):
         if len(steps) == 1:

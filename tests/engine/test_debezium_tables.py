@@ -259,6 +259,29 @@ def test_a_value_that_was_not_sent_stays_but_not_on_a_compacted_topic() -> None:
         assert dead["reason"].endswith("ALTER TABLE ... REPLICA IDENTITY FULL")
 
 
+def test_a_stream_of_events_sees_their_envelopes() -> None:
+    events = """
+    CREATE STREAM events (
+      op STRING NOT NULL, before STRUCT<id: INT, name: STRING>, after STRUCT<id: INT, name: STRING>,
+      at TIMESTAMP NOT NULL FROM 'ts_ms' FORMAT 'millis',
+      WATERMARK FOR at AS at - INTERVAL 0 SECONDS
+    ) WITH (topic = 'products', format = 'debezium', unique = 'op', unique_within = '1 second');
+    CREATE MATERIALIZED VIEW done AS
+    SELECT window.start AS start, op, count(*) AS n, max(coalesce(after.id, before.id)) AS most
+    FROM events GROUP BY window(at, '1 minute'), op;
+    """
+    with harness(events, partitions=1) as h:
+        for gear in ("short", "long"):
+            for number, op in enumerate("cuud"):
+                value = event(op, {"id": number}, {"id": number + 1} if op != "d" else None)
+                h.append("events", [{**value, "ts_ms": 1_000 * number}], partition=0)
+            h.append("events", [None, "{}"], partition=0)
+            h.turn(gear=gear)
+            assert_agrees_with_the_reference(h)
+        assert h.counters("events")["ignored"] == 2
+        h.audit()
+
+
 def event(op: str, before: object = None, after: object = None) -> dict[str, object]:
     return {"before": before, "after": after, "op": op}
 

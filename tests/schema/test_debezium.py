@@ -262,6 +262,42 @@ def test_a_batch_says_what_its_events_say(
     assert as_told(part) == [told(each, codec.schema.names) for each in left]
 
 
+STREAM = Encoding(
+    "debezium",
+    (
+        Column("op", parse_type("STRING"), nullable=False),
+        Column("after", parse_type("STRUCT<id: INT, name: STRING>")),
+        Column("id", parse_type("INT"), path=("before", "id")),
+        Column("at", parse_type("TIMESTAMP"), path=("ts_ms",), format="millis"),
+    ),
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    records=st.lists(RECORDS, min_size=1, max_size=12),
+    copies=st.sampled_from([1, 80]),
+    wanted=st.sampled_from([None, {"op"}, {"after", "at"}]),
+)
+def test_a_batch_of_a_stream_says_what_its_events_say(
+    records: list[tuple[bytes | None, bytes | None]], copies: int, wanted: set[str] | None
+) -> None:
+    many = records * copies
+    codec = make_codec(STREAM, wanted)
+    expected = [strictly(STREAM, key, value) for key, value in records] * copies
+    decoded = codec.decode(table_of(many))
+    assert as_told(decoded) == [told(each, codec.schema.names) for each in expected]
+
+
+def test_events_of_a_stream_are_what_is_in_the_envelope() -> None:
+    record = with_schema(event("c", after={"id": 1, "name": "a"}))
+    change = decode_record(STREAM, None, record)
+    assert change.values == {"op": "c", "after": {"id": 1, "name": "a"}, "id": None, "at": EPOCH}
+    assert decode_record(STREAM, b"1", None).operation is Operation.IGNORE
+    with pytest.raises(Dead, match="no op: this is no change event"):
+        decode_record(STREAM, None, b'{"id": 1}')
+
+
 def table_of(records: list[tuple[bytes | None, bytes | None]]) -> pa.Table:
     return pa.table(
         {

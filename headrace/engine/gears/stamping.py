@@ -18,6 +18,7 @@ from headrace.model.definitions import Stream
 from headrace.model.nodes import ARRIVAL, COORDINATES
 from headrace.plan.spark.names import coordinate_column
 from headrace.schema.codec import Decoded, Operation
+from headrace.schema.formats import counted_operations
 from headrace.time.clocks import NEVER, UNKNOWN, Clock, Mark, Micros, moves, stamp
 from headrace.time.lateness import BUCKETS, count_lateness
 
@@ -332,7 +333,8 @@ class Stamper:
         end = self._clock.marked(self._marks)
         buckets = np.flatnonzero(self._lateness)
         lateness = dict(zip(buckets.tolist(), self._lateness[buckets].tolist(), strict=True))
-        operations = {each: int(self._operations[each]) for each in Operation if each}
+        counted = counted_operations(self.stream.encoding)
+        operations = {each: int(self._operations[each]) for each in counted}
         return Summary(
             self.stream.name,
             self._range,
@@ -341,7 +343,7 @@ class Stamper:
             end,
             lateness,
             self._newest_us,
-            operations if self.stream.primary_key else {},
+            operations,
             self._moved,
             self._truncated,
         )

@@ -39,6 +39,7 @@ from headrace.log.base import Partition, Range
 from headrace.model.definitions import Stream
 from headrace.plan.stages import Fold, Operator, Pipeline, streams_by_table
 from headrace.plan.tables import Table
+from headrace.schema.formats import counted_operations
 from headrace.wording import counted
 
 __all__ = ["Accounts"]
@@ -328,10 +329,10 @@ class Accounts:
 
 
 def _operations(stream: Stream, summaries: Sequence[Summary]) -> dict[str, int]:
-    """Return how many changes of each kind a table read; of a stream nothing."""
+    """Return how many records of each kind were read, where there are kinds."""
     return {
-        counter: sum(summary.operations.get(operation, 0) for summary in summaries)
-        for operation, counter in (CHANGE_COUNTERS if stream.primary_key else {}).items()
+        CHANGE_COUNTERS[each]: sum(summary.operations.get(each, 0) for summary in summaries)
+        for each in counted_operations(stream.encoding)
     }
 
 

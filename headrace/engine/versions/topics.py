@@ -3,18 +3,24 @@
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from headrace.errors import Problem
+from headrace.errors import DefinitionError, Problem
 from headrace.log.base import Log, Topic
 from headrace.model.definitions import Stream
 
-__all__ = ["topic_problems"]
+__all__ = ["check_topics"]
 
 
-def topic_problems(log: Log, tables: Iterable[Stream]) -> Iterator[Problem]:
-    """Yield a problem for each table whose topic removes records by their age or its size.
+def check_topics(log: Log, streams: Iterable[Stream]) -> None:
+    """Refuse tables whose topics remove records by their age or size. DefinitionError.
 
-    One that says that its rows may be lost has none.
+    One that says that its rows may be lost is not refused.
     """
+    tables = [stream for stream in streams if stream.primary_key]
+    if tables and (problems := list(_problems(log, tables))):
+        raise DefinitionError(problems)
+
+
+def _problems(log: Log, tables: Iterable[Stream]) -> Iterator[Problem]:
     topics = {topic.name: topic for topic in log.topics()}
     for table in tables:
         topic = topics.get(table.topic)

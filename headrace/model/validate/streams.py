@@ -99,6 +99,11 @@ def _computed_fault(stream: Stream, computed: Computed) -> str | None:
         role, example = "the event time", "TIMESTAMP"
     if computed.type is None:
         return f"column {name}: {role} has a type; write {name} {example} AS ..."
+    if stream.format == "debezium":
+        return (
+            f"column {name}: {role} of change events is read, not computed; write {name} {example} "
+            "FROM '$.source.ts_ms', with its FORMAT"
+        )
     declared = {column.name for column in stream.columns}
     others = [ref for ref in computed.scalar.refs if ref not in declared]
     if others:

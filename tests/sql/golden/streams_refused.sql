@@ -24,7 +24,7 @@ CREATE STREAM a (x INT) WITH (topic = 'a',)
 
 -- case: another format
 CREATE STREAM a (x INT) WITH (format = 'avro')
--- error: case.sql:1:40: format 'avro' is not built yet; write format = 'json'
+-- error: case.sql:1:40: format 'avro' is not built yet; write format = 'json' or 'debezium'
 
 -- case: another timestamp format
 CREATE STREAM a (x INT) WITH (timestamp_format = 'nanos')
