@@ -144,6 +144,8 @@ def _fold(fold: Fold, store: StoreText, prepared: bool) -> Entry:
         "retention_us": fold.view.retention_us,
         "spark_query": fold.query,
         "prepared": prepared,
+        # Changes of a key are in one partition, so a long turn's tasks need no shuffle.
+        "folded_by": {"short": "spark", "long": "spark" if table.newest is None else "tasks"},
         "table": table.name if table.target is None else None,
         "columns": {column.name: column.type.sql for column in table.columns},
         "public_select": store.select if table.target is None else None,

@@ -152,6 +152,8 @@ def _fold_lines(stage: Entry) -> Iterator[_Line]:
             yield _Line("", state["partial"], "spark", "    partial  ")
             yield _Line("", state["merge"], "store", "    merge    ")
     yield _Line("spark", stage["spark_query"], "spark")
+    if stage["folded_by"]["long"] == "tasks":
+        yield _Line("long turns", "each task folds its split of the log by itself, without this")
     if not stage["prepared"]:
         yield _Line("planned", "anew in every short turn, because Spark runs on other machines")
 

@@ -99,46 +99,42 @@ class KeyDecoder:
 
     def _together(self, keys: pa.Array) -> tuple[list[pa.Array], npt.NDArray[np.int64]]:
         """Return what can be read of all keys at once, and the indices of the others."""
-        everything = np.arange(len(keys), dtype=np.int64)
-        if len(self._columns) == 1:
-            array = self._bare(keys, self._columns[0])
-            if array is not None:
-                return [array], np.flatnonzero(pc.is_null(array).to_numpy(zero_copy_only=False))
-        if keys.null_count == len(keys):
-            return [pa.nulls(len(keys), type) for _, type in self._typed()], everything
-        if len(self._columns) == 1 and not _all_begin_with(keys, b"{"):
-            return [pa.nulls(len(keys), type) for _, type in self._typed()], everything
+        if len(self._columns) > 1:
+            decoded = self._objects.decode(keys)
+            return list(decoded.rows.columns), decoded.dead.to_numpy()
+        [column], keys = self._columns, keys.cast(pa.binary())
+        is_object = pc.starts_with(keys, b"{").fill_null(False)
+        objects = np.flatnonzero(is_object.to_numpy(zero_copy_only=False))
         # Where this takes a record, the strict path takes it as well, and sees the same.
-        decoded = self._objects.decode(keys)
-        return list(decoded.rows.columns), decoded.dead.to_numpy()
+        decoded = self._objects.decode(keys.take(pa.array(objects)))
+        found = decoded.rows.column(0)
+        if len(objects) < len(keys):
+            bare = self._bare(pc.if_else(is_object, pa.scalar(None, pa.binary()), keys), column)
+            source = np.arange(len(keys), dtype=np.int64)
+            source[objects] = len(keys) + np.arange(len(objects))
+            found = pa.concat_arrays([bare, found]).take(pa.array(source))
+        return [found], np.flatnonzero(pc.is_null(found).to_numpy(zero_copy_only=False))
 
-    def _bare(self, keys: pa.Array, column: Column) -> pa.Array | None:
-        """Return the bare values among keys, null where a key is none; None: it is not known."""
+    def _bare(self, keys: pa.Array, column: Column) -> pa.Array:
+        """Return the bare values among keys, null where that is not known for sure."""
+        unknown = pa.nulls(len(keys), column.type.arrow)
         if column.type.kind == "BINARY":
-            bare = keys.cast(pa.binary())
-            begins = pc.starts_with(bare, b"{")
-            return pc.if_else(begins, pa.scalar(None, pa.binary()), bare)
+            return keys
         if not (column.type.kind == "STRING" or column.type.is_integer):
-            return None
+            return unknown
         try:
             texts = keys.cast(pa.string())
         except pa.ArrowInvalid:
-            return None
+            return unknown
         if column.type.kind == "STRING":
-            written = pc.match_substring_regex(texts, r"\A[{\"]")
-            return pc.if_else(written, pa.scalar(None, pa.string()), texts)
-        whole = pc.match_substring_regex(texts, _WHOLE)
-        if not pc.any(whole).as_py():
-            return None
+            quoted = pc.starts_with(texts, '"').fill_null(False)
+            return pc.if_else(quoted, pa.scalar(None, pa.string()), texts)
+        whole = pc.match_substring_regex(texts, _WHOLE).fill_null(False)
         numbers = pc.if_else(whole, texts, pa.scalar(None, pa.string())).cast(pa.int64())
         try:
             return numbers.cast(column.type.arrow)
         except pa.ArrowInvalid:  # one is out of range
-            return None
-
-
-def _all_begin_with(keys: pa.Array, first: bytes) -> bool:
-    return bool(pc.all(pc.starts_with(keys.cast(pa.binary()), first)).as_py())
+            return unknown
 
 
 def _is_object_of(key: bytes, name: str) -> bool:

@@ -17,6 +17,7 @@ from headrace.engine.gears.folding import (
     view_failed,
 )
 from headrace.engine.gears.gears import Folded, Work
+from headrace.engine.gears.newest_tasks import fold_changes
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.gears.probing import any_fails
 from headrace.engine.gears.reading import Assignment
@@ -89,6 +90,8 @@ class LongGear:
         """Step 5: return what became of every fold."""
         for name, read in self._reads.items():
             session = self._sessions[name]
+            if read.stream.primary_key:
+                continue  # a table's fold reads for itself
             frame = split_frame(session, read.stream, self._assignments[name], read.columns)
             if sum(fold.stream.name == name for fold in folds) > 1:
                 # Decoding costs more than keeping: several views share one pass over the log.
@@ -103,7 +106,7 @@ class LongGear:
         if session is None:
             return outcome
         try:
-            result = fold_frame(fold, session)
+            result = self._run(fold, session)
         except SPARK_ERRORS as error:
             if explain(error).of_value:
                 return self._fold_in_slices(fold)
@@ -114,14 +117,19 @@ class LongGear:
                 fold.name, self._work.planned.turn, explain(error).sentence,
             )  # fmt: skip
             try:
-                result = fold_frame(fold, session)
+                result = self._run(fold, session)
             except SPARK_ERRORS as again:
-                if not _is_of_records(fold, session, again):
+                if fold.stream.primary_key or not _is_of_records(fold, session, again):
                     raise view_failed(fold, again) from again
                 return self._fold_in_slices(fold)
         outcome.add(fold, result)
         self._sides[fold.stream.name] = outcome.summaries
         return outcome
+
+    def _run(self, fold: Fold, session: SparkSession) -> pa.Table:
+        if fold.stream.primary_key:
+            return fold_changes(session, fold, self._assignments[fold.stream.name])
+        return fold_frame(fold, session)
 
     def _fold_in_slices(self, fold: Fold) -> Outcome:
         """Find the records that fail, slice by slice, in the driver's bounded memory."""
@@ -151,11 +159,19 @@ class LongGear:
         found: list[Summary] = []
         for name, session in self._sessions.items():
             if name not in self._sides:
+                if self._reads[name].stream.primary_key:
+                    self._read_alone(name)
                 rows = session.sql("SELECT __side FROM __input WHERE __side IS NOT NULL").collect()
                 self._sides[name] = [Summary.from_bytes(bytes(row[0])) for row in rows]
             check_joined(self._assignments[name], self._sides[name])
             found += sorted(self._sides[name], key=lambda summary: summary.range)
         return found
+
+    def _read_alone(self, name: str) -> None:
+        """Let a table's changes be read although its fold is gone."""
+        read, session = self._reads[name], self._sessions[name]
+        frame = split_frame(session, read.stream, self._assignments[name], read.columns)
+        frame.createOrReplaceTempView("__input")
 
     def close(self) -> None:
         """Let go of the shared frames."""

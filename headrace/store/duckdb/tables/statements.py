@@ -107,12 +107,26 @@ def replaces_rows(table: Table) -> bool:
     return isinstance(table.placement, Forever) and table.keep is None and bool(table.values)
 
 
+def _each_once(table: Table, delta: str) -> str:
+    """Return a delta with one row of each key."""
+    groups = [quote(key.name) for key in table.keys]
+    states = [
+        f"{merging.combine(column, quote(column.name))} AS {quote(column.name)}"
+        for column in table.values
+    ]
+    selected = ", ".join([*groups, *states])
+    return f"(SELECT {selected} FROM {delta} GROUP BY {', '.join(groups)})"
+
+
 def replace_rows(table: Table, delta: str) -> tuple[str, ...]:
     """Merge a delta by taking its keys' rows out and putting the merged ones in.
 
     It does what `merge` does, and costs a third of it where keys are spread over many rows: MERGE
     updates in place, column by column, in every row group that has one of them.
     """
+    if table.newest is not None:
+        # Splits of a partition are folded apart, and each may have a row of a key.
+        delta = _each_once(table, delta)
     keys = [quote(key.name) for key in table.keys]
     matches = [f"o.{key} IS NOT DISTINCT FROM n.{key}" for key in keys]
     selected = ["o.rowid AS __place", *(f"n.{key}" for key in keys)]
@@ -140,15 +154,11 @@ def merge(table: Table, delta: str) -> str:
         return f"INSERT INTO {physical(table.name)} SELECT {', '.join(names)} FROM {delta}"
     # DuckDB turns IS NOT DISTINCT FROM into a hash join on the small delta, and the delta's
     # extremes into a filter on the scan: only the row groups of its windows are read.
+    if table.newest is not None:
+        delta = _each_once(table, delta)
     if table.placement.overlaps:
         # A record that is late for some of its windows has a row of its own in the delta.
-        groups = [quote(key.name) for key in table.keys]
-        states = [
-            f"{merging.combine(column, quote(column.name))} AS {quote(column.name)}"
-            for column in table.values
-        ]
-        selected = ", ".join([*groups, *states])
-        delta = f"(SELECT {selected} FROM {delta} GROUP BY {', '.join(groups)})"
+        delta = _each_once(table, delta)
     if table.keep is not None:
         delta = _entering(table, delta)
     matches = [
