@@ -39,6 +39,7 @@ from headrace.engine.versions.swapping import (
     stays_apart,
     tables_seen,
 )
+from headrace.engine.versions.sweeping import sweep_state
 from headrace.engine.versions.topics import check_topics
 from headrace.errors import DefinitionError, MergeFailed, Problem, Unreachable
 from headrace.ledger.definitions import check_readable, stream_of, view_of
@@ -170,7 +171,7 @@ class Engine:
             begin = beginnings(self.project, self.planner, changes.enter, known)
             self.tools.store.hold(self.epoch, changes.enter, begin)
         self._open_units(folds)
-        self._sweep_state()
+        sweep_state(self.tools.state, self.units.values())
         self.tools.store.show(self.epoch, MAIN, kept_tables(self.units[MAIN].folds))
         self._set_followers()
         self._save_markers()
@@ -193,17 +194,6 @@ class Engine:
         followers = self.emitting.followers(self.settings)
         tables = tables_seen(self.units.values(), versions)
         self.tools.store.set_followers(self.epoch, followers, tables)
-
-    def _sweep_state(self) -> None:
-        """Remove what crashes left behind: files of state that no manifest names."""
-        named = {
-            run.file
-            for unit in self.units.values()
-            for runs in unit.manifests.values()
-            for run in runs
-        }
-        if orphans := self.tools.state.sweep(named):
-            logger.info("removed %s of state that nothing names", counted(len(orphans), "file"))
 
     def publish(self) -> None:
         """Publish what turns could not; to sinks, what is due. Unreachable."""

@@ -90,6 +90,7 @@ def test_the_branches_of_a_view_stand_under_their_own_headings() -> None:
             "retention_us": None,
             "spark_query": query,
             "prepared": True,
+            "folded_by": {"short": "spark", "long": "spark"},
             "table": "v__1",
             "columns": {"k0": "INT"},
             "public_select": "SELECT k0",
