@@ -30,6 +30,7 @@ from headrace.engine.unit import Unit, UnitStream
 from headrace.engine.versions.beginnings import beginnings
 from headrace.engine.versions.changes import decide_changes
 from headrace.engine.versions.failing import let_fail
+from headrace.engine.versions.levels import TableLevels
 from headrace.engine.versions.swapping import (
     built_along,
     is_level,
@@ -122,6 +123,7 @@ class Engine:
             wall=wall,
             ends=ends,
         )
+        self._levels = TableLevels(store, log)
         self._saved_markers = SavedMarkers(store, self.planner.time)
         self._replaying = threading.Lock()  # held for a long turn of any unit but the main one
         self.join_lock = threading.Lock()  # held by a unit that is, or waits to be, swapped in
@@ -159,7 +161,10 @@ class Engine:
         # Before anything changes: what sinks are owed is told as it was defined.
         self._publish_all()
         with self.tools.store.open() as snapshot:
-            holdings = snapshot.holdings()
+            holdings, missed = snapshot.holdings(), self._levels.missed(snapshot)
+        if missed:
+            self.tools.store.drop(self.epoch, missed)
+            holdings = [held for held in holdings if held not in missed]
         evaluated = {owner: places_of(planned) for owner, planned in folds.items()}
         changes = decide_changes(self.project, holdings, evaluated)
         for holding in changes.drop:
@@ -170,6 +175,7 @@ class Engine:
             known = {holding.unit for holding in holdings}
             begin = beginnings(self.project, self.planner, changes.enter, known)
             self.tools.store.hold(self.epoch, changes.enter, begin)
+            self._levels.begin(held for held in changes.enter if held not in holdings)
         self._open_units(folds)
         sweep_state(self.tools.state, self.units.values())
         self.tools.store.show(self.epoch, MAIN, kept_tables(self.units[MAIN].folds))
@@ -310,6 +316,7 @@ class Engine:
             while report is None:
                 decided = self.planner.decide(unit, max_records)
                 if decided is None:
+                    self._levels.note(unit)
                     if unit.name == MAIN and self.emitting.due():
                         self.beside.soon()
                     return None
@@ -321,6 +328,8 @@ class Engine:
                     logger.info("%s: one turn cannot take %s, so it takes fewer", unit.name, many)
                     max_records = max(1, records // 2)
             unit.last = report
+            if unit.reaches_end:
+                self._levels.note(unit)
             unit.pace.note(report.records, sum(report.milliseconds.values()) / 1000)
             if unit.name == MAIN:
                 self._save_markers()
@@ -488,3 +497,4 @@ class Engine:
     def close(self) -> None:
         """Let go of the engine's threads. Log, store and Spark belong to the caller."""
         self._pool.shutdown()
+        self._levels.save()

@@ -81,6 +81,7 @@ class Unit:
     folds: list[Fold] = field(default_factory=list)
     progress: dict[StreamPartition, Progress] = field(default_factory=dict)
     added: set[StreamPartition] = field(default_factory=set)  # not in the ledger yet
+    reaches_end: bool = False  # its last turn was planned up to the end of its topics
     unfit: dict[str, str] = field(default_factory=dict)  # by stream: why its views cannot go on
     manifests: dict[Operator, Manifest] = field(default_factory=dict)
     turn: int = 0

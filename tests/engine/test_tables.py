@@ -6,6 +6,7 @@ by record; and changes that are followed, folded, against the rows.
 """
 
 import json
+import time
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -389,6 +390,35 @@ def test_an_edited_table_is_built_beside_the_old_one_and_swapped_in() -> None:
         while h.turn():
             pass
         assert [row["holder"] for row in h.rows("cards")] == ["Ann", "Bob"]
+        h.audit()
+
+
+def test_a_table_that_may_have_missed_a_tombstone_is_built_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with harness(CARDS, partitions=1) as h:
+        h.log.change_topic("cards", settings=TopicSettings(compact=True, tombstone_ms=3_600_000))
+        h.append("cards", [card("a", "Ann", "gold"), card("b", "Bob", "gold")], partition=0)
+        h.turn()
+        store = h.counters("cards")
+        h.append("cards", [card("a", "Anna", "gold")], partition=0)
+        now = time.time()
+        monkeypatch.setattr("headrace.engine.versions.levels._now", lambda: now + 3_500)
+        h.restart()  # not longer than tombstones stay: it goes on
+        assert h.counters("cards") == store
+        h.turn()
+        assert h.counters("cards")["read"] == 3
+        monkeypatch.setattr("headrace.engine.versions.levels._now", lambda: now + 9_000)
+        h.restart()  # longer, but there is nothing to read
+        assert h.counters("cards")["read"] == 3
+        h.append("cards", [card("c", "Cy", "gold")], partition=0)
+        # Both records of b are gone, as if they were compacted when nobody looked.
+        monkeypatch.setattr("headrace.engine.versions.levels._now", lambda: now + 18_000)
+        h.restart()
+        assert h.counters("cards") == {}
+        h.turn()
+        assert set(rows(h)) == {"a", "b", "c"}
+        assert h.counters("cards")["read"] == 4
         h.audit()
 
 

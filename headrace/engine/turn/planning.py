@@ -122,6 +122,7 @@ class Planner:
                     return None
                 planned = PlannedTurn(unit.name, unit.turn + 1, self.epoch, ())
             self.marking.reached(planned)
+            unit.reaches_end = _reaches(unit, planned, extents)
             return planned, with_marks(outset, unit, self.time.book, planned)
 
     def _plan(
@@ -299,6 +300,17 @@ class Planner:
             for name, topic in unit.topics().items()
             for partition, extent in self._log.extents(topic).items()
         }
+
+
+def _reaches(unit: Unit, planned: PlannedTurn, extents: Mapping[StreamPartition, Extent]) -> bool:
+    """Return whether a turn reads up to these ends."""
+    ends = {
+        StreamPartition(name, range.partition.number): range.end for name, range in planned.ranges
+    }
+    return all(
+        ends.get(key, unit.progress[key].offset) >= extent.end_offset
+        for key, extent in extents.items()
+    )
 
 
 def _parted(table: Stream, partitions: int) -> str:
