@@ -23,8 +23,7 @@ def explain_missing(table: str, snapshot: Snapshot) -> str:
                     f"an expression fails is in the topic {held.name}.dead"
                 )
             return f'write the name in double quotes: FROM "{held.name}.{ERRORS}"'
-        is_table = held.kind == "stream" and bool(stream_of(held, held.name).primary_key)
-        if held.name.lower() == name and not is_table:
+        if held.name.lower() == name and not _is_of_table(held):
             return _explain(held, holdings)
     for sink in (state.sink for state in snapshot.sinks()):
         if sink.name.lower() == name:
@@ -41,6 +40,11 @@ def explain_missing(table: str, snapshot: Snapshot) -> str:
 
 def _has_table(held: Holding) -> bool:
     return held.kind == "view" and view_of(held).topic is None
+
+
+def _is_of_table(held: Holding) -> bool:
+    """Whether it is the stream of a table's changes, whose view bears the name too."""
+    return held.kind == "stream" and bool(stream_of(held, held.name).primary_key)
 
 
 def _explain(held: Holding, holdings: list[Holding]) -> str:

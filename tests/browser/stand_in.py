@@ -150,6 +150,7 @@ def view(name: str, version: str = "v1", **changes: Any) -> dict[str, Any]:
     return {
         "name": name,
         "version": version,
+        "kind": "view",
         "state": "live",
         "reason": None,
         "unit": "main",

@@ -219,3 +219,18 @@ def test_alarms_lead_to_duplicates_and_a_link_keeps_the_focus(page: Page, engine
     refresh(page)
     expect(page.get_by_text("5 rows")).to_be_visible()
     expect(link).to_be_focused()
+
+
+def test_a_table_stands_among_the_views_with_what_its_changes_put_aside(
+    page: Page, engine: StandIn
+) -> None:
+    changes = {"name": "cards", "version": "s1", "kind": "table", "state": "live", "topic": "cards"}
+    changes |= {"lag_records": 0, "watermark_us": None, "guarded": True, "partitions": []}
+    changes |= {"unit": "main", "counters": {"read": 10, "dead": 37, "duplicate": 0}}
+    engine.streams, engine.views = [changes], [view("cards", kind="table", inputs=["cards"])]
+    go(page, engine, "#/views")
+    row = page.get_by_test_id("row")
+    expect(row).to_contain_text("table")
+    expect(row).to_contain_text("37")
+    page.evaluate("() => { location.hash = '#/streams'; }")
+    expect(page.get_by_text("No stream to show")).to_be_visible()

@@ -10,12 +10,13 @@ import pyarrow.compute as pc
 from headrace.log.base import Log
 from headrace.model.definitions import Stream
 from headrace.schema.codec import TRUNCATE_HEADER, UNSENT, Decoded, Operation
+from headrace.wording import counted
 
 __all__ = ["NO_FACTS", "TopicFacts", "bury_unfit", "truncating"]
 
 _TRUNCATES_ONE = (
-    "it truncates the table in one of {} partitions, and rows of the others would stay; whoever "
-    f"captures changes has to write it to all partitions, each with the header {TRUNCATE_HEADER}"
+    "it truncates the table in one of {}, and rows of the others would stay; what captures the "
+    f"changes has to write it to all partitions, each with the header {TRUNCATE_HEADER}"
 )
 _UNSENT = (
     "it leaves {} as it was, and the topic is compacted, so the change that has the value may be "
@@ -58,7 +59,7 @@ def bury_unfit(facts: TopicFacts, records: pa.Table, decoded: Decoded) -> Decode
             for at, found in zip(truncates.tolist(), headers, strict=True)
             if all(each["name"] != TRUNCATE_HEADER for each in found or ())
         ]
-        reason = _TRUNCATES_ONE.format(facts.partitions)
+        reason = _TRUNCATES_ONE.format(counted(facts.partitions, "partition"))
         decoded = decoded.bury(np.array(alone, dtype=np.int64), [reason] * len(alone))
     if facts.compacted and UNSENT in decoded.rows.schema.names:
         unsent = decoded.rows[UNSENT].slice(0, decoded.count)
