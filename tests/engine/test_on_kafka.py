@@ -22,9 +22,10 @@ from hypothesis import strategies as st
 from shop import SHOP, payments
 from soaking import SOAKING, times
 from test_any_split import SHORT_SPLITS, STREAM, VIEWS, values
+from test_tables import CARDS, card
 
 from headrace.engine.running import run_engine
-from headrace.log import KafkaLog, Log, records
+from headrace.log import KafkaLog, Log, TopicSettings, records
 from headrace.project.settings import Settings
 from headrace.testing import Harness, harness
 from headrace.testing.harness import to_json
@@ -48,6 +49,21 @@ def on(broker: Broker, prefix: str) -> Callable[[Path, Callable[[], int]], Log]:
 def shop_on(broker: Broker, prefix: str) -> Iterator[Harness]:
     with harness(SHOP, partitions=2, open_log=on(broker, prefix)) as h:
         yield h
+
+
+def test_a_table_of_a_compacted_topic_on_kafka(broker: Broker) -> None:
+    prefix = f"{uuid4().hex[:8]}."
+    with harness(CARDS, partitions=2, open_log=on(broker, prefix)) as h:
+        h.log.change_topic("cards", settings=TopicSettings(compact=True))
+        abort_one(broker, f"{prefix}cards")
+        for gear in ("short", "long"):
+            h.append("cards", [card("a", gear, "gold"), card("b", gear, "gold")], partition=0)
+            h.append("cards", [card("c", gear, "gold")], partition=1)
+            h.delete("cards", [{"card": "b"}], partition=0)
+            h.turn(gear=gear)
+            assert {row["card"]: row["holder"] for row in h.rows("cards")} == {"a": gear, "c": gear}
+        assert_agrees_with_the_reference(h)
+        h.audit()
 
 
 def abort_one(broker: Broker, topic: str) -> None:

@@ -286,6 +286,48 @@ def test_a_compacted_topic_gives_the_same_rows() -> None:
         assert rows(h) == before
 
 
+@st.composite
+def changes_of_one_table(draw: st.DrawFn) -> list[Any]:
+    """Draw changes of a table, with turns, compactions and lost stores between them."""
+    return [
+        draw(
+            st.one_of(
+                st.tuples(st.sampled_from("abc"), st.sampled_from(["gold", "basic", None])),
+                st.tuples(st.sampled_from("abc"), st.sampled_from(["gold", "basic", None])),
+                st.sampled_from(["short", "short", "long", "compact", "compact", "lose"]),
+            )
+        )
+        for _ in range(draw(st.integers(16, 24 if not SOAKING else 60)))
+    ]
+
+
+@any_split(2, soaked=15)
+@given(steps=changes_of_one_table())
+def test_compaction_in_between_never_shows(steps: list[Any]) -> None:
+    expected: dict[str, tuple[Any, ...]] = {}
+    with harness(CARDS, partitions=1) as h:
+        h.log.change_topic("cards", settings=TopicSettings(compact=True))
+        for number, step in enumerate(steps):
+            match step:
+                case (key, None):
+                    h.delete("cards", [{"card": key}], partition=0)
+                    expected.pop(key, None)
+                case (key, tier):
+                    h.append("cards", [card(key, str(number), tier)], partition=0)
+                    expected[key] = (str(number), tier, None)
+                case "compact":
+                    h.log.compact("cards")
+                case "lose":
+                    h.lose_store()
+                    h.restart()
+                case gear:
+                    h.turn(gear=gear)
+                    assert rows(h) == dict(sorted(expected.items()))
+        h.turn()
+        assert rows(h) == dict(sorted(expected.items()))
+        h.audit()
+
+
 def test_an_audit_of_a_compacted_topic_finds_a_wrong_row(monkeypatch: pytest.MonkeyPatch) -> None:
     with harness(CARDS, partitions=1) as h:
         h.log.change_topic("cards", settings=TopicSettings(compact=True))
