@@ -87,6 +87,7 @@ def test_a_browser_that_reconnects_goes_on_where_it_stood(server: Server, histor
         ("?where=_closed=true", READ, "hits", "UsageError", 4400, 400),
         ("?columns=_events", READ, "hits", "UsageError", 4400, 400),
         ("?snapshot=maybe", READ, "hits", "UsageError", 4400, 400),
+        ("?wher=n>1", READ, "hits", "UsageError", 4400, 400),
     ],
 )
 def test_what_is_refused_is_told(

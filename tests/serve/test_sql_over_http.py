@@ -99,6 +99,14 @@ def test_what_is_refused_has_its_status(url: str) -> None:
     assert post(url, "SELECT nobody FROM hits").status_code == 400
     missing = post(url, "FROM hit")
     assert (missing.status_code, missing.json()["error"]) == (400, "QueryRefused")
+    typo = httpx.post(
+        f"{url}/v1/sql",
+        json={"sql": "SELECT 1", "maxrows": 3},
+        headers={"Authorization": f"Bearer {TOKEN}"},
+        trust_env=False,
+    )
+    assert (typo.status_code, typo.json()["error"]) == (400, "UsageError")
+    assert "body.maxrows: Extra inputs are not permitted" in typo.json()["message"]
     large = post(url, "SELECT max(k) FROM hits")
     assert (large.status_code, large.json()["error"]) == (413, "QueryTooLarge")
     client = client_of(url)

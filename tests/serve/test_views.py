@@ -251,6 +251,8 @@ REFUSED = {
     'columns="n': "is no list of columns",
     "limit=10001": "less than or equal to 10000",
     "limit=x": "valid integer",
+    "wher=n>999999": "unknown parameters: wher (did you mean where?)",
+    "offset=3&limits=1": "unknown parameters: limits (did you mean limit?), offset; see",
     "min_position=clicks": "'clicks' is no position",
     "min_position=clicks/0@-1": "is no position",
     "min_position=other/0@1": "does not read the topic other: it reads clicks",

@@ -14,6 +14,7 @@ from headrace.serve.following.following import Following
 from headrace.serve.following.subscription import Wanted
 from headrace.serve.http.errors import ERRORS
 from headrace.serve.http.guard import needs
+from headrace.serve.http.parameters import refuse_unknown
 from headrace.serve.http.permissions import Role
 from headrace.serve.http.streaming import EVENTS, EventStream, send_to_socket
 from headrace.serve.message import Message
@@ -29,6 +30,7 @@ _ABOUT_SSE: dict[int | str, dict[str, Any]] = {
 
 def _wanted(connection: HTTPConnection) -> Wanted:
     """Return what a subscriber asks for. UsageError, TokenRefused."""
+    refuse_unknown(connection, ("after", "where", "columns", "snapshot"))
     parameters = connection.query_params
     with_rows = parameters.get("snapshot", "true").lower()
     if with_rows not in ("true", "false"):

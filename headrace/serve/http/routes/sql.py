@@ -8,7 +8,7 @@ from typing import IO
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response, StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.serve.desk import StoreDesk
 from headrace.serve.http.errors import ERRORS, Refused
@@ -32,6 +32,8 @@ _exporting = threading.Lock()
 
 class Question(BaseModel):
     """One reading statement in DuckDB's SQL."""
+
+    model_config = ConfigDict(extra="forbid")
 
     sql: str = Field(examples=["SELECT * FROM per_minute LIMIT 10"])
     max_rows: int = Field(default=MAX_ROWS, ge=1)

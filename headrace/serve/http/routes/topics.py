@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, WebSocket
 from fastapi.concurrency import run_in_threadpool
@@ -17,6 +17,7 @@ from headrace.serve.finding import find_topic
 from headrace.serve.http.errors import ERRORS
 from headrace.serve.http.guard import needs
 from headrace.serve.http.ingesting import Ingesting, body_kind
+from headrace.serve.http.parameters import refuse_unknown, unknown
 from headrace.serve.http.permissions import Role
 from headrace.serve.http.routes.topic_examples import APPENDED, BODIES, RECORDS
 from headrace.serve.http.services import services_of
@@ -143,7 +144,7 @@ async def append(
     ] = None,
 ) -> Appended:
     """Append all records of a body, or none, and answer once they are durable."""
-    _refuse_unknown(request, {"key", "partition", "envelope", "delete"})
+    refuse_unknown(request, {"key", "partition", "envelope", "delete"})
     kind = body_kind(request.headers)
     ingesting: Ingesting = request.app.state.ingesting
     done = await ingesting.append(
@@ -173,7 +174,7 @@ async def append(
 @router.get("/v1/topics", summary="All topics", dependencies=_READS)
 async def topics(request: Request) -> Topics:
     """Return the topics of the log, and the offsets that each partition holds."""
-    _refuse_unknown(request, set())
+    refuse_unknown(request, set())
     log = services_of(request).log
 
     def answer() -> Topics:
@@ -262,7 +263,7 @@ async def _answer(
     limit: int,
     last_event_id: str | None,
 ) -> Response:
-    _refuse_unknown(request, {"last", "after", "limit"})
+    refuse_unknown(request, {"last", "after", "limit"})
     follows = EVENTS in request.headers.get("accept", "")
     after = last_event_id or after if follows else after
     if last is not None and after is not None:
@@ -308,8 +309,8 @@ async def _follow(websocket: WebSocket, topic: Callable[[], str]) -> None:
 
 def _socket_start(given: Mapping[str, str]) -> tuple[int | None, str | None]:
     last, after = given.get("last"), given.get("after")
-    if unknown := set(given) - {"last", "after"}:
-        raise _unknown(unknown)
+    if others := set(given) - {"last", "after"}:
+        raise unknown(others, ("last", "after"))
     if last is not None and after is not None:
         raise UsageError("last and after exclude each other; pass one of them")
     if last is None:
@@ -347,13 +348,3 @@ def _topic_of(project: Project, name: str) -> str:
         names = f"there are {', '.join(sorted(known))}" if known else "there is none"
         raise TopicNotFound(f"{name[:249]!r}: no such stream; {names}")
     return known[name]
-
-
-def _refuse_unknown(request: Request, known: set[str]) -> None:
-    if unknown := set(request.query_params) - known:
-        raise _unknown(unknown)
-
-
-def _unknown(names: set[str]) -> UsageError:
-    shown: Any = ", ".join(sorted(name[:50] for name in names)[:5])
-    return UsageError(f"unknown parameters: {shown}; see /v1/openapi.json")

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from headrace.serve.http.errors import ERRORS, Refused
 from headrace.serve.http.guard import needs
+from headrace.serve.http.parameters import refuse_unknown
 from headrace.serve.http.permissions import Role
 from headrace.serve.http.room import waiting
 from headrace.serve.http.values import ARROW
@@ -22,6 +23,7 @@ __all__ = ["MAX_WAITING_READS", "router"]
 
 MAX_WAITING_READS = 500
 MAX_WAIT_MS = 60_000
+_PARAMETERS = ("where", "order", "columns", "limit", "format", "min_position", "timeout_ms")
 
 router = APIRouter(tags=["views"], responses=dict(ERRORS))
 
@@ -86,6 +88,7 @@ async def rows(
     timeout_ms: Annotated[int, Query(ge=0, le=MAX_WAIT_MS)] = 10_000,
 ) -> Response:
     """Return rows that readers see now, or the errors of a view: `/v1/views/NAME.errors`."""
+    refuse_unknown(request, _PARAMETERS)
     views: Views = request.app.state.views
     if min_position is not None:
         await _wait(request, views, name, min_position, timeout_ms / 1000)
