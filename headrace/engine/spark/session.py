@@ -8,6 +8,7 @@ from importlib import resources
 
 from pyspark.sql import SparkSession
 
+from headrace.engine.spark.answers import acknowledge_at_once
 from headrace.engine.spark.classes import OPTIONS, archived
 from headrace.engine.spark.java import spark_java_home
 from headrace.engine.spark.lookups import look_up_names
@@ -32,6 +33,8 @@ _SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Over TCP each Python task stalls for 40 ms, as answers of Java do (answers.py).
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     # A task takes a turn's rows as Arrow, not as rows that the driver unpacked and serialised.
     "spark.sql.execution.arrow.localRelationThreshold": "0",
@@ -53,6 +56,7 @@ def start_spark(
     running = SparkSession._instantiatedSession
     if running is not None and running._sc._jsc is not None and not settings:
         return running
+    acknowledge_at_once()
     # PySpark logs every failed query with its stack trace; a failed record is no news here.
     logging.getLogger("SQLQueryContextLogger").disabled = True
     logging.getLogger("py4j").setLevel(logging.WARNING)
