@@ -464,6 +464,19 @@ def test_a_table_that_may_have_missed_a_tombstone_is_built_anew(
         h.audit()
 
 
+def test_a_table_that_is_no_longer_defined_goes_though_its_topic_is_gone() -> None:
+    other = "CREATE STREAM ids (id STRING); CREATE MATERIALIZED VIEW v AS SELECT id FROM ids;"
+    with harness(CARDS + other, partitions=1) as h:
+        h.append("cards", [card("a", "Ann", "gold")], partition=0)
+        h.turn()
+        h.log.delete_topic("cards")
+        h.restart(other)
+        h.append("ids", [{"id": "1"}], partition=0)
+        h.turn()
+        assert h.rows("v") == [{"id": "1"}]
+        h.audit()
+
+
 def test_keys_in_two_partitions_are_counted_and_told() -> None:
     with harness(CARDS, partitions=2) as h:
         h.append("cards", [card("a", "Ann", "gold"), card("b", "Bob", "gold")], partition=0)

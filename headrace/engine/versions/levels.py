@@ -41,12 +41,13 @@ class TableLevels:
         """Return what has to be built anew: tables that may have missed a tombstone."""
         self._level = _read(self._path)
         holdings, now = snapshot.holdings(), _now()
+        topics = {topic.name: topic for topic in self._log.topics()}
         stale: set[tuple[str, str]] = set()
         for held in holdings:
             stream = stream_of(held, held.name) if held.kind == "stream" else None
-            if stream is None or not stream.primary_key:
-                continue
-            settings = self._log.topic(stream.topic).settings
+            if stream is None or not stream.primary_key or stream.topic not in topics:
+                continue  # of a table that is no longer defined the topic may be gone
+            settings = topics[stream.topic].settings
             away = now - self._level.get(_named(held.name, held.version), 0.0)
             kept_for = settings.tombstone_ms / 1000
             if settings.compact and away > kept_for and self._lags(snapshot, held, stream):
@@ -60,10 +61,12 @@ class TableLevels:
         ]
 
     def _lags(self, snapshot: Snapshot, held: Holding, stream: Stream) -> bool:
-        extents = self._log.extents(stream.topic)
+        ends = {
+            place: extent.end_offset for place, extent in self._log.extents(stream.topic).items()
+        }
         return any(
             key.stream == held.name
-            and place.offset < extents[Partition(stream.topic, key.partition)].end_offset
+            and place.offset < ends.get(Partition(stream.topic, key.partition), 0)
             for key, place in snapshot.progress(held.unit).items()
         )
 
