@@ -69,7 +69,7 @@ DIALECTS = {
         (
             "sql/",
             "model/functions.py",  # the names that users write
-            "model/tables.py",  # a table is expressions over its changes
+            "model/table_views.py",  # a table is expressions over its changes
             "plan/finals/",
             "plan/spark/",
             "aggregates/",

@@ -19,6 +19,8 @@ from headrace.engine.spark.analysis import plan_view
 from headrace.engine.spark.secrecy import check_secrecy
 from headrace.engine.spark.shares import use_pool
 from headrace.engine.spark.zones import check_zone
+from headrace.engine.tables.levels import TableLevels
+from headrace.engine.tables.removal import check_topics
 from headrace.engine.time.saving import SavedMarkers
 from headrace.engine.time.timekeeping import check_known
 from headrace.engine.turn.emitting import Emitting
@@ -30,7 +32,6 @@ from headrace.engine.unit import Unit, UnitStream
 from headrace.engine.versions.beginnings import beginnings
 from headrace.engine.versions.changes import decide_changes
 from headrace.engine.versions.failing import let_fail
-from headrace.engine.versions.levels import TableLevels
 from headrace.engine.versions.swapping import (
     built_along,
     is_level,
@@ -41,7 +42,6 @@ from headrace.engine.versions.swapping import (
     tables_seen,
 )
 from headrace.engine.versions.sweeping import sweep_state
-from headrace.engine.versions.topics import check_topics
 from headrace.errors import DefinitionError, MergeFailed, Problem, Unreachable
 from headrace.ledger.definitions import check_readable, stream_of, view_of
 from headrace.ledger.entries import (

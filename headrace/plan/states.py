@@ -8,7 +8,7 @@ from headrace.model.definitions import View
 from headrace.model.graph import condition_place, group_place
 from headrace.model.nodes import key_column
 from headrace.model.sinks import key_parts
-from headrace.model.tables import NEWEST_CALL
+from headrace.model.table_views import NEWEST_CALL
 from headrace.plan.finals import Names, names_in, say, to_term, typed_parts
 from headrace.plan.refusals import refuse
 from headrace.plan.shape import WINDOW_NAMES, Key, shape_of

@@ -3,7 +3,7 @@
     {"card":"a"}    {"shop":1,"day":"2026-01-01"}
 
 Sinks write the same text for the same key (schema/json_rows.py), and the table reads it
-(schema/keys.py). So rows of one key are in one partition, whoever appends them.
+(schema/record_keys.py). So rows of one key are in one partition, whoever appends them.
 """
 
 from dataclasses import replace

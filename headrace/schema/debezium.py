@@ -21,7 +21,7 @@ from headrace.schema.debezium_values import Way, is_unsent, make_convert, way_of
 from headrace.schema.json_places import show_place, steps_of
 from headrace.schema.json_text import Dead, parse_object, show
 from headrace.schema.json_values import Convert
-from headrace.schema.keys import KeyDecoder
+from headrace.schema.record_keys import KeyDecoder
 from headrace.schema.types import Column
 from headrace.schema.upsert import key_columns
 

@@ -1,7 +1,8 @@
 """Format `upsert`: a record is the newest row of its key, or with no value deletes it.
 
-The key is read from the record's key (keys.py) or, with `key_from = 'value'`, from the value; of a
-record without a value from its key in either case. What else the value says of the key is ignored.
+The key is read from the record's key (record_keys.py) or, with `key_from = 'value'`, from the
+value; of a record without a value from its key in either case. What else the value says of the key
+is ignored.
 """
 
 from collections.abc import Collection
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 from headrace.schema.codec import DELETED, Change, Decoded, Encoding, Operation
 from headrace.schema.json import JsonDecoder
 from headrace.schema.json_strict import decode_strict
-from headrace.schema.keys import KeyDecoder
+from headrace.schema.record_keys import KeyDecoder
 from headrace.schema.types import Column, parse_type
 
 __all__ = ["UpsertCodec", "decode_upsert"]

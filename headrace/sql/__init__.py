@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from headrace.errors import DefinitionError, Problem
 from headrace.model.definitions import Project, Sink, Stream, View
-from headrace.model.tables import table_view
+from headrace.model.table_views import table_view
 from headrace.model.validate import taken_fault, validate_project
 from headrace.sql.creating import (
     MATERIALIZED_VIEW,

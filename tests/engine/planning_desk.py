@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headrace.engine.gears.changes import TopicFacts
+from headrace.engine.tables.topic_facts import TopicFacts
 from headrace.engine.turn.emitting import NEVER_US
 from headrace.engine.turn.outset import Outset
 from headrace.engine.turn.planning import Planner

@@ -16,13 +16,13 @@ from uuid import uuid4
 import pytest
 from agreement import any_split, assert_agrees_with_the_reference
 from broker import Broker
+from cards import CARDS, card
 from confluent_kafka import Producer as KafkaProducer
 from hypothesis import given
 from hypothesis import strategies as st
 from shop import SHOP, payments
 from soaking import SOAKING, times
 from test_any_split import SHORT_SPLITS, STREAM, VIEWS, values
-from test_tables import CARDS, card
 
 from headrace.engine.running import run_engine
 from headrace.log import KafkaLog, Log, TopicSettings, records

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.engine.gears.changes import TopicFacts
 from headrace.engine.gears.folding import (
     Outcome,
     fold_frame,
@@ -17,7 +16,6 @@ from headrace.engine.gears.folding import (
     view_failed,
 )
 from headrace.engine.gears.gears import Folded, Work
-from headrace.engine.gears.newest_tasks import fold_changes
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.gears.probing import any_fails
 from headrace.engine.gears.reading import Assignment
@@ -26,6 +24,8 @@ from headrace.engine.gears.stamping import Summary
 from headrace.engine.gears.unique_tasks import find_duplicates
 from headrace.engine.gears.uniqueness import Stepped
 from headrace.engine.spark.errors import SPARK_ERRORS, SparkError, explain, is_too_large
+from headrace.engine.tables.newest_tasks import fold_changes
+from headrace.engine.tables.topic_facts import TopicFacts
 from headrace.engine.turn.pace import TurnTooLarge
 from headrace.engine.unit import make_decoder
 from headrace.errors import ProbeMissing

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.engine.gears.changes import NO_FACTS, TopicFacts
 from headrace.engine.gears.computing import RowShape, compute, include, sources
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.gears.stamping import failure, gather, raise_failure
 from headrace.engine.gears.tasks import Task, spare_the_collector
 from headrace.engine.spark.shares import bounded
+from headrace.engine.tables.topic_facts import NO_FACTS, TopicFacts
 from headrace.errors import LogError, Unreachable
 from headrace.log.base import RECORDS, Range, Split
 from headrace.model.definitions import Stream

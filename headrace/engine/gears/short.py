@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from headrace.engine.gears.changes import TopicFacts
 from headrace.engine.gears.folding import (
     Outcome,
     RunFold,
@@ -26,6 +25,7 @@ from headrace.engine.gears.rows_file import RowsFile, lend_file
 from headrace.engine.gears.stamping import Clocks, Stamper, Summary, input_schema
 from headrace.engine.gears.uniqueness import Stepped, step_rows
 from headrace.engine.spark.errors import SPARK_ERRORS
+from headrace.engine.tables.topic_facts import TopicFacts
 from headrace.log.base import RECORDS
 from headrace.plan.stages import Fold, Operator, Read, Step
 from headrace.schema.codec import Codec, Decoded

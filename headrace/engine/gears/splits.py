@@ -17,10 +17,10 @@ from itertools import pairwise
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.engine.gears.changes import TopicFacts
 from headrace.engine.gears.computing import RowShape
 from headrace.engine.gears.reading import Assignment, Batches, run_tasks
 from headrace.engine.gears.stamping import Shaped, Stamper, Summary, failure, input_schema
+from headrace.engine.tables.topic_facts import TopicFacts
 from headrace.engine.turn.outset import Outset
 from headrace.errors import LogError, PositionLost, Unreachable
 from headrace.ledger.entries import Seed, StreamPartition

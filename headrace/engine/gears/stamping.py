@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace import errors
-from headrace.engine.gears.changes import NO_FACTS, TopicFacts, bury_unfit, truncating
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
+from headrace.engine.tables.topic_facts import NO_FACTS, TopicFacts, bury_unfit, truncating
 from headrace.errors import HeadraceError
 from headrace.log.base import PRODUCED, Partition, Range
 from headrace.model.definitions import Stream

@@ -8,7 +8,7 @@ from importlib import resources
 
 from pyspark.sql import SparkSession
 
-from headrace.engine.spark.answers import acknowledge_at_once
+from headrace.engine.spark.acknowledging import acknowledge_at_once
 from headrace.engine.spark.classes import OPTIONS, archived
 from headrace.engine.spark.java import spark_java_home
 from headrace.engine.spark.lookups import look_up_names
@@ -33,7 +33,7 @@ _SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Over TCP each Python task stalls for 40 ms, as answers of Java do (answers.py).
+    # Over TCP each Python task stalls for 40 ms, as answers of Java do (acknowledging.py).
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     # A task takes a turn's rows as Arrow, not as rows that the driver unpacked and serialised.

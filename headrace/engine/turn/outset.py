@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from headrace.engine.gears.changes import TopicFacts
 from headrace.engine.gears.offset_sets import NO_OFFSETS, OffsetSet
 from headrace.engine.gears.stamping import Shaped, Stamper
+from headrace.engine.tables.topic_facts import TopicFacts
 from headrace.engine.time.checkpoint import Reader
 from headrace.engine.unit import Unit
 from headrace.ledger.entries import PlannedTurn, Progress, StreamPartition

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias
 
-from headrace.model.tables import GREATEST_PARTITION_CALL, LEAST_PARTITION_CALL
+from headrace.model.table_views import GREATEST_PARTITION_CALL, LEAST_PARTITION_CALL
 from headrace.plan.tables import ERRORS
 from headrace.store.duckdb.public import VALUE_BYTES
 from headrace.store.duckdb.tables.names import physical, quote

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headrace.engine.spark.answers import QuickAnswers, acknowledge_at_once
+from headrace.engine.spark.acknowledging import QuickAnswers, acknowledge_at_once
 from headrace.engine.spark.session import start_spark
 
 pytestmark = pytest.mark.spark

@@ -16,7 +16,7 @@ from headrace.engine.gears.splits import make_stamper
 from headrace.engine.gears.stamping import Shaped, failure
 from headrace.errors import LogError, Unreachable
 from headrace.model.definitions import Stream
-from headrace.model.tables import NEWEST_CALL
+from headrace.model.table_views import NEWEST_CALL
 from headrace.operators.newest import Newest, fold_newest
 from headrace.plan.spark.names import identifier
 from headrace.plan.stages import Fold
