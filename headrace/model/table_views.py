@@ -21,7 +21,13 @@ from headrace.model.scalars import Scalar, escape_braces
 from headrace.schema.codec import DELETED, UNSENT
 from headrace.schema.formats import unsent_columns
 
-__all__ = ["GREATEST_PARTITION_CALL", "LEAST_PARTITION_CALL", "NEWEST_CALL", "table_view"]
+__all__ = [
+    "GREATEST_PARTITION_CALL",
+    "LEAST_PARTITION_CALL",
+    "NEWEST_CALL",
+    "table_view",
+    "together_columns",
+]
 
 #: The calls of a table's aggregate: its newest change, and the partitions that changes are in.
 NEWEST_CALL = 0
@@ -34,8 +40,7 @@ _GONE = "gone"
 def table_view(stream: Stream) -> View:
     """Return the view that a table is, over the stream of its changes."""
     unsent = unsent_columns(stream.encoding)
-    apart = (*stream.primary_key, *unsent)
-    others = [each.name for each in stream.columns if each.name not in apart]
+    others = together_columns(stream)
     members = [(_GONE, DELETED), *((f"c{at}", name) for at, name in enumerate(others))]
     text = ", ".join(f"'{name}', {{{at}}}" for at, (name, _) in enumerate(members))
     newest = Scalar(f"named_struct({text})", tuple(column for _, column in members))
@@ -67,6 +72,12 @@ def table_view(stream: Stream) -> View:
         sql=stream.sql,
         location=stream.location,
     )
+
+
+def together_columns(stream: Stream) -> list[str]:
+    """Return the columns that are one value: neither of the key, nor ones that may be unsent."""
+    apart = (*stream.primary_key, *unsent_columns(stream.encoding))
+    return [each.name for each in stream.columns if each.name not in apart]
 
 
 def _literal(name: str) -> str:

@@ -57,7 +57,7 @@ def find_drift(disk: Disk, snapshot: Snapshot) -> Drift | None:
         project = disk.definitions()
     except DefinitionError as error:
         return Drift((), tuple(map(str, error.problems)))
-    # A table is a stream of changes and a view, and is told of once.
+    # A table has two holdings, a stream of changes and a view: report it once.
     changed = [*dict.fromkeys(_changed(project, snapshot.holdings()))]
     changed += _changed_sinks(project, snapshot.sinks())
     if disk.config_differs():

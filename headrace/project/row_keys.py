@@ -3,7 +3,7 @@
     {"card":"a"}    {"shop":1,"day":"2026-01-01"}
 
 Sinks write the same text for the same key (schema/json_rows.py), and the table reads it
-(schema/record_keys.py). So rows of one key are in one partition, whoever appends them.
+(schema/record_keys.py). So all producers put the rows of a key into the same partition.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ from headrace.scratch import calculate
 
 __all__ = ["READ_AS_VALUES", "RowKeyReader"]
 
-#: Types whose values have one text, whatever way they are written in.
+#: Types for which each value has exactly one text.
 READ_AS_VALUES = ("STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL")
 _TEXT = parse_type("STRING")
 

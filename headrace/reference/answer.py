@@ -207,7 +207,7 @@ def _answer_view(result: Answer, question: Question) -> None:
     ]
     result.late[view.name] = [] if view.late == "drop" else sorted(folding.late_records)
     if view.kind == "table":
-        return  # what it counts, and puts aside, is told of its changes
+        return  # counters and dead records belong to the stream of its changes
     result.dead[view.name] = dead.records
     result.counters[view.name] = _count(relation.counts, folding.matched) | {
         "pairs": folding.pairs,

@@ -76,9 +76,7 @@ class EventCodec:
                 if change.operation.has_row:
                     strict[index] = change.values
         if strict:
-            mask = np.zeros(len(values), dtype=bool)
-            mask[list(strict)] = True
-            rows = _with(rows, pa.array(mask), list(strict.values()))
+            rows = _with(rows, strict)
         return Decoded(
             rows,
             pa.array(sorted(dead), pa.int64()),
@@ -99,12 +97,13 @@ def _envelopes(values: pa.Array) -> pa.Array:
     return pc.if_else(same, cut, values)
 
 
-def _with(rows: pa.RecordBatch, mask: pa.Array, values: list[dict[str, object]]) -> pa.RecordBatch:
-    """Return rows with others in the place of some."""
-    arrays = []
-    for field, array in zip(rows.schema, rows.columns, strict=True):
-        others = pa.array([each[field.name] for each in values], field.type)
-        source = np.arange(len(array), dtype=np.int64)
-        source[mask.to_numpy(zero_copy_only=False)] = len(array) + np.arange(len(others))
-        arrays.append(pa.concat_arrays([array, others]).take(pa.array(source)))
-    return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
+def _with(rows: pa.RecordBatch, others: dict[int, dict[str, object]]) -> pa.RecordBatch:
+    """Return rows with others in the place of some, by their indices."""
+    source = np.arange(rows.num_rows, dtype=np.int64)
+    source[list(others)] = rows.num_rows + np.arange(len(others))
+    more = [
+        pa.array([each[field.name] for each in others.values()], field.type)
+        for field in rows.schema
+    ]
+    both = pa.concat_batches([rows, pa.RecordBatch.from_arrays(more, schema=rows.schema)])
+    return both.take(pa.array(source))

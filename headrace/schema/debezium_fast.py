@@ -15,7 +15,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.schema.codec import DELETED, UNSENT, Change, Decoded, Encoding, Operation
+from headrace.schema.codec import (
+    CHANGE_COLUMNS,
+    DELETED,
+    UNSENT,
+    Change,
+    Decoded,
+    Encoding,
+    Operation,
+)
 from headrace.schema.debezium import (
     BETWEEN,
     OPENING,
@@ -55,7 +63,7 @@ class DebeziumCodec:
     def __init__(self, encoding: Encoding, wanted: Collection[str] | None) -> None:
         self.wanted = None if wanted is None else frozenset(wanted)
         self._encoding = encoding
-        own = (Column(DELETED, parse_type("BOOLEAN")), Column(UNSENT, parse_type("ARRAY<STRING>")))
+        own = [Column(name, CHANGE_COLUMNS[name]) for name in (DELETED, UNSENT)]
         every = [*encoding.columns, *own]
         kept = [each for each in every if wanted is None or each.name in wanted] or every[:1]
         self.schema = pa.schema([(each.name, each.type.arrow) for each in kept])

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.schema.codec import DELETED, Change, Decoded, Encoding, Operation
+from headrace.schema.codec import CHANGE_COLUMNS, DELETED, Change, Decoded, Encoding, Operation
 from headrace.schema.json import JsonDecoder
 from headrace.schema.json_strict import decode_strict
 from headrace.schema.record_keys import KeyDecoder
@@ -30,7 +30,7 @@ class UpsertCodec:
 
     def __init__(self, encoding: Encoding, wanted: Collection[str] | None) -> None:
         self.wanted = None if wanted is None else frozenset(wanted)
-        every = [*encoding.columns, Column(DELETED, parse_type("BOOLEAN"))]
+        every = [*encoding.columns, Column(DELETED, CHANGE_COLUMNS[DELETED])]
         kept = [each for each in every if wanted is None or each.name in wanted] or every[:1]
         self.schema = pa.schema([(each.name, each.type.arrow) for each in kept])
         self._keys = KeyDecoder(key_columns(encoding), encoding.timestamp_format)

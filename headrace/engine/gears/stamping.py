@@ -251,18 +251,21 @@ class Stamper:
             decoded = _bury_timeless(records, decoded)
         if decoded.operations is not None:
             decoded = bury_unfit(self._facts, records, decoded)
+            self._note_operations(records, decoded)
         if len(decoded.dead):
             offsets = records["offset"].take(decoded.dead).combine_chunks()
             self._dead.append(SideRecords(offsets, decoded.reasons))
-        if decoded.operations is not None:
-            done = decoded.operations[decoded.living]
-            self._operations += np.bincount(done, minlength=len(Operation))
-            if (truncates := truncating(decoded)).any():
-                self._truncated = int(records["offset"].to_numpy()[truncates][-1])
         self._read += records.num_rows
         if (arrival_us := pc.max(records["arrival"].cast(pa.int64())).as_py()) is not None:
             self._newest_us = max(arrival_us, self._newest_us or arrival_us)
         return decoded
+
+    def _note_operations(self, records: pa.Table, decoded: Decoded) -> None:
+        assert decoded.operations is not None
+        done = decoded.operations[decoded.living]
+        self._operations += np.bincount(done, minlength=len(Operation))
+        if (truncates := truncating(decoded)).any():
+            self._truncated = int(records["offset"].to_numpy()[truncates][-1])
 
     def stamp(self, records: pa.Table, decoded: Decoded) -> pa.RecordBatch:
         """Return the readable records of a decoded batch as input of a fold."""

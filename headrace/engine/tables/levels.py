@@ -8,6 +8,7 @@ beside the store; without it no table that has something to read is known to hav
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -36,6 +37,7 @@ class TableLevels:
         self._path: Path = store.state_folder / "tables.json"
         self._level: dict[str, float] = {}  # by name and version: seconds since 1970
         self._saved = 0.0
+        self._writing = threading.Lock()
 
     def missed(self, snapshot: Snapshot) -> list[Holding]:
         """Return what has to be built anew: tables that may have missed a tombstone."""
@@ -91,10 +93,12 @@ class TableLevels:
             return
         self._saved = _now()
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            beside = self._path.with_suffix(".new")
-            beside.write_text(json.dumps({"version": 1, "level": self._level}))
-            os.replace(beside, self._path)
+            with self._writing:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                beside = self._path.with_suffix(".new")
+                # A copy: other units' threads note more meanwhile.
+                beside.write_text(json.dumps({"version": 1, "level": dict(self._level)}))
+                os.replace(beside, self._path)
         except OSError as error:
             logger.warning("%s: when tables were level is not kept: %s", self._path, error)
 

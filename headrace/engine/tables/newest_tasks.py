@@ -16,11 +16,11 @@ from headrace.engine.gears.splits import make_stamper
 from headrace.engine.gears.stamping import Shaped, failure
 from headrace.errors import LogError, Unreachable
 from headrace.model.definitions import Stream
-from headrace.model.table_views import NEWEST_CALL
+from headrace.model.table_views import together_columns
 from headrace.operators.newest import Newest, fold_newest
 from headrace.plan.spark.names import identifier
 from headrace.plan.stages import Fold
-from headrace.schema.codec import UNSENT
+from headrace.schema.codec import DELETED, UNSENT
 from headrace.schema.formats import unsent_columns
 
 __all__ = ["fold_changes", "newest_of"]
@@ -32,12 +32,10 @@ _TOGETHER = 1_000_000
 def newest_of(fold: Fold) -> Newest:
     """Return what a table's fold makes of changes."""
     stream, columns = fold.stream, fold.table.columns
-    [newest] = [each for each in columns if each.name == f"a{NEWEST_CALL}_0"]
+    [newest] = [each for each in columns if each.name == fold.table.newest]
     [_, value] = newest.type.parts
     apart = unsent_columns(stream.encoding)
-    others = [each.name for each in stream.columns]
-    others = [name for name in others if name not in (*stream.primary_key, *apart)]
-    members = zip(value.names, ("_deleted", *others), strict=True)
+    members = zip(value.names, (DELETED, *together_columns(stream)), strict=True)
     return Newest(
         pa.schema([(each.name, each.type.arrow) for each in columns]),
         stream.primary_key,

@@ -1,4 +1,4 @@
-"""What a table's topic allows its changes: which are dead although they can be read."""
+"""Find changes that can be read but do not fit their topic; they are dead."""
 
 from typing import NamedTuple
 
@@ -25,33 +25,33 @@ _UNSENT = (
 
 
 class TopicFacts(NamedTuple):
-    """What a table has to know of its topic: whether all its changes are in one partition."""
+    """The settings of a table's topic that decide which changes are dead."""
 
     partitions: int = 1
     compacted: bool = False
 
     @staticmethod
     def of(log: Log, stream: Stream) -> "TopicFacts":
-        """Return what a stream has to know of its topic; one that is no table nothing."""
+        """Return the settings of a table's topic. Other streams do not depend on them."""
         if not stream.primary_key:
-            return TopicFacts()
+            return NO_FACTS
         topic = log.topic(stream.topic)
         return TopicFacts(topic.partitions, topic.settings.compact)
 
 
-#: Of a topic whose records are no changes.
+#: The settings for a stream that is no table.
 NO_FACTS = TopicFacts()
 
 
 def truncating(decoded: Decoded) -> npt.NDArray[np.bool_]:
-    """Return which records truncate the table, none of which is dead."""
+    """Return which records truncate the table. Dead records are left out."""
     assert decoded.operations is not None
     found: npt.NDArray[np.bool_] = decoded.living & (decoded.operations == Operation.TRUNCATE)
     return found
 
 
 def bury_unfit(facts: TopicFacts, records: pa.Table, decoded: Decoded) -> Decoded:
-    """Return changes with those as dead that the topic cannot carry."""
+    """Add the changes that do not fit the topic to the dead ones."""
     if facts.partitions > 1 and (truncates := np.flatnonzero(truncating(decoded))).size:
         headers = records["headers"].take(pa.array(truncates)).to_pylist()
         alone = [

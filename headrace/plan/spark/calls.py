@@ -62,7 +62,7 @@ def tiebreak_text(shape: Shape, stream: Stream) -> str:
     """Return what breaks ties, as an expression over a row."""
     # Not a bare 0: Spark cannot hand over a struct that is null with a field that never is.
     fields = {"time_us": "nullif(0L, 1L)"}
-    # The newest change of a key is the one with the greatest offset, whatever its event time.
+    # The event time does not decide which change of a key is the newest: the offset does.
     if stream.event_time is not None and not stream.primary_key:
         fields["time_us"] = f"unix_micros({event_time_of(stream)})"
     if shape.is_derived:
